@@ -1,0 +1,111 @@
+"""Links a page to the same page in the other languages: for readers, and for search engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from polyglot_book.site.languages import Pages
+
+_DESCRIPTION_LENGTH = 200
+
+
+def public_url(app: Sphinx, docname: str) -> str:
+    """Give the address of a page on the published site."""
+    uri = app.builder.get_target_uri(docname)
+    if uri == "index.html" or uri.endswith("/index.html"):
+        uri = uri.removesuffix("index.html")
+    return str(app.config.html_baseurl).rstrip("/") + "/" + uri
+
+
+def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
+    """Give the published addresses of a page in every language that has it, and of its x-default."""
+    pages = Pages.from_config(app.config)
+    if pages.language_of(docname) is None:
+        # The page where a reader chooses is what search engines call the default of all homes.
+        homes = {each.code: pages.home(each) for each in pages.languages.values()}
+        found = {code: public_url(app, name) for code, name in homes.items() if name in app.env.found_docs}
+        return {**found, "x-default": public_url(app, docname)} if docname == app.config.root_doc else {}
+    sisters = {
+        each.code: sister
+        for each in pages.languages.values()
+        if (sister := pages.sister(docname, each, app.env.found_docs))
+    }
+    found = {code: public_url(app, name) for code, name in sisters.items()}
+    if docname in {pages.home(each) for each in pages.languages.values()}:
+        return {**found, "x-default": public_url(app, app.config.root_doc)}
+    return {**found, "x-default": found.get(pages.reference.code, next(iter(found.values())))}
+
+
+# Sphinx event: html-page-context (before the themes')
+def add_alternates(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Give the templates the switcher's links, the page's addresses and its description."""
+    pages = Pages.from_config(app.config)
+    own = pages.language_of(pagename)
+    switcher = []
+    for language in pages.languages.values():
+        sister = pages.sister(pagename, language, app.env.found_docs)
+        target = sister or pages.home(language)
+        switcher.append(
+            {
+                "code": language.code,
+                "name": language.name,
+                "href": app.builder.get_relative_uri(pagename, target),
+                "current": language == own,
+                # Only a sister has the same sections.
+                "same": sister is not None,
+            }
+        )
+    context["polyglot_switcher"] = switcher
+    context["polyglot_alternates"] = {}
+    context["polyglot_description"] = ""
+    if app.config.html_baseurl and pagename in app.env.found_docs:
+        context["pageurl"] = public_url(app, pagename)
+        context["polyglot_alternates"] = alternates_of(app, pagename)
+    if doctree is not None and 'name="description"' not in (context.get("metatags") or ""):
+        context["polyglot_description"] = description_of(doctree)
+
+
+def description_of(doctree: nodes.document) -> str:
+    """Make a description of a page from its first paragraph; one without formulas reads better."""
+    paragraphs = [
+        each
+        for each in doctree.findall(nodes.paragraph)
+        if isinstance(each.parent, nodes.section | nodes.document) and each.astext().strip()
+    ]
+    if not paragraphs:
+        return ""
+    plain = [each for each in paragraphs[:4] if not list(each.findall(nodes.math))]
+    text = " ".join((plain or paragraphs)[0].astext().split())
+    if len(text) <= _DESCRIPTION_LENGTH:
+        return text
+    cut = text[:_DESCRIPTION_LENGTH]
+    # Chinese has no spaces to cut at; a text that has them is not cut inside a word.
+    head, space, _ = cut.rpartition(" ")
+    return (head if space and len(head) > _DESCRIPTION_LENGTH // 2 else cut).rstrip(" ,;，；、") + "…"
+
+
+# Sphinx event: build-finished
+def write_sitemap(app: Sphinx, exception: Exception | None) -> None:
+    """Write `sitemap.xml`, in which every page names its sisters."""
+    if exception is not None or app.builder.format != "html" or not app.config.html_baseurl:
+        return
+    rows = []
+    for docname in sorted(app.env.found_docs):
+        links = "".join(
+            f'<xhtml:link rel="alternate" hreflang={quoteattr(code)} href={quoteattr(url)}/>'
+            for code, url in alternates_of(app, docname).items()
+        )
+        rows.append(f"<url><loc>{escape(public_url(app, docname))}</loc>{links}</url>")
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+        ' xmlns:xhtml="http://www.w3.org/1999/xhtml">\n' + "\n".join(rows) + "\n</urlset>\n"
+    )
+    (Path(app.outdir) / "sitemap.xml").write_text(text, encoding="utf-8")

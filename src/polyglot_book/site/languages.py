@@ -1,0 +1,65 @@
+"""Tells which language a page is in, and which pages of the other languages say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ConfigError as SphinxConfigError
+
+from polyglot_book.config import ConfigError, Language, languages_from
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The pages of a book by language: `<folder>/<code>/<stem>`.
+
+    Attributes:
+        languages: The languages by code, in the order of the switcher.
+        folder: The folder of the languages' folders.
+    """
+
+    languages: dict[str, Language]
+    folder: str
+
+    @classmethod
+    def from_config(cls, config: Config) -> Pages:
+        """Read Sphinx's configuration."""
+        return cls(languages_from(config.polyglot_languages), str(config.polyglot_folder).strip("/"))
+
+    @property
+    def reference(self) -> Language:
+        """The language that the others are translated from; it speaks where a page has none."""
+        return next(iter(self.languages.values()))
+
+    def language_of(self, docname: str) -> Language | None:
+        """Give the language of a page, or None for a page outside the languages' folders."""
+        prefix = f"{self.folder}/"
+        code, slash, _ = docname.removeprefix(prefix).partition("/")
+        if not docname.startswith(prefix) or not slash:
+            return None
+        return self.languages.get(code)
+
+    def home(self, language: Language) -> str:
+        """Give the name of a language's first page."""
+        return f"{self.folder}/{language.code}/index"
+
+    def sister(self, docname: str, language: Language, known: Container[str]) -> str | None:
+        """Give the same page in another language, or None where there is none."""
+        own = self.language_of(docname)
+        if own is None:
+            return None
+        stem = docname.removeprefix(f"{self.folder}/{own.code}/")
+        name = f"{self.folder}/{language.code}/{stem}"
+        return name if name in known else None
+
+
+# Sphinx event: config-inited
+def check_languages(app: Sphinx, config: Config) -> None:
+    """Stop the build where the languages cannot be understood."""
+    try:
+        languages_from(config.polyglot_languages)
+    except ConfigError as error:
+        raise SphinxConfigError(str(error)) from None

@@ -1,0 +1,129 @@
+"""Keeps a page's title, sidebar and previous/next links inside the page's language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from polyglot_book.config import Language
+from polyglot_book.site.languages import Pages
+from polyglot_book.site.strings import SPEAKER
+
+# Where the environment keeps what the sidebars and switchers were made from.
+_SEEN = "polyglot_navigation"
+
+
+# Sphinx event: source-read (every event of a page's reading follows it)
+def speak_while_reading(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Speak the language of the page that is about to be parsed."""
+    pages = Pages.from_config(app.config)
+    SPEAKER.language = pages.language_of(docname) or pages.reference
+
+
+class SpeakWhileWriting(SphinxPostTransform):
+    """Speak the language of the page that is about to be written."""
+
+    # Before every other: some of them already say words of the page.
+    default_priority = 1
+
+    def run(self, **kwargs: Any) -> None:
+        """Set the language."""
+        pages = Pages.from_config(self.config)
+        SPEAKER.language = pages.language_of(self.env.docname) or pages.reference
+
+
+# Sphinx event: html-page-context (before the themes')
+def localise_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Give the templates the language, the titles, the sidebar and the neighbours of a page."""
+    pages = Pages.from_config(app.config)
+    own = pages.language_of(pagename)
+    language = own or pages.reference
+    SPEAKER.language = language
+    context["language"] = language.code
+    context["polyglot_title"] = language.title
+    context["polyglot_landing"] = own is None
+    context["project"] = context["shorttitle"] = language.title
+    # "Polyhead - Polyhead" would say nothing twice: a home that is called like the book needs no suffix.
+    title = app.env.titles[pagename].astext() if pagename in app.env.titles else ""
+    context["docstitle"] = "" if title == language.title else language.title
+    if own is None:
+        context["sidebars"] = []
+        context["prev"] = context["next"] = None
+        return
+    home = pages.home(own)
+    context["root_doc"] = context["master_doc"] = home
+    context["polyglot_sidebar"] = _sidebar(app, pagename, home)
+    _keep_neighbours(app, pagename, pages, own, context)
+
+
+def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
+    """List the pages below a page, each with its own, for the sidebar's template."""
+    entries = []
+    for docname in app.env.toctree_includes.get(root, []):
+        if docname not in app.env.titles:
+            continue
+        children = _sidebar(app, pagename, docname)
+        current = docname == pagename
+        entries.append(
+            {
+                "title": app.env.titles[docname].astext(),
+                "href": app.builder.get_relative_uri(pagename, docname) if not current else "#",
+                "current": current,
+                "open": current or any(each["open"] for each in children),
+                "children": children,
+            }
+        )
+    return entries
+
+
+def _keep_neighbours(
+    app: Sphinx, pagename: str, pages: Pages, language: Language, context: dict[str, Any]
+) -> None:
+    """Drop the link to the previous or next page where that one is in another language."""
+    order = [pages.home(language), *_descendants(app.env, pages.home(language))]
+    if pagename not in order:
+        context["prev"] = context["next"] = None
+        return
+    place = order.index(pagename)
+    if place == 0:
+        context["prev"] = None
+    if place == len(order) - 1:
+        context["next"] = None
+
+
+def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
+    for child in env.toctree_includes.get(docname, []):
+        yield child
+        yield from _descendants(env, child)
+
+
+# Sphinx event: env-updated
+def refresh_neighbours(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Have pages written again whose sidebar, neighbours or switcher would be stale.
+
+    Sphinx writes only the pages whose own source has changed; a title shows on every page of its
+    language, and a page that appears or goes changes the switchers of its sisters.
+    """
+    pages = Pages.from_config(app.config)
+    now: dict[str, Any] = {"docs": sorted(env.found_docs)}
+    for code, language in pages.languages.items():
+        home = pages.home(language)
+        order = [home, *_descendants(env, home)]
+        now[code] = [(each, env.titles[each].astext()) for each in order if each in env.titles]
+    before = getattr(env, _SEEN, None)
+    setattr(env, _SEEN, now)
+    if before is None or before == now:
+        return []
+    if before.get("docs") != now["docs"]:
+        return sorted(env.found_docs)
+    changed = {code for code in pages.languages if before.get(code) != now[code]}
+    return sorted(
+        docname for docname in env.found_docs if (own := pages.language_of(docname)) and own.code in changed
+    )

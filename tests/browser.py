@@ -1,0 +1,123 @@
+"""Serves a built site on this machine and opens it in a real browser, for tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+# Without them a browser in a container does not start, or asks its maker for updates.
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    """Serves files without writing a line for each."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def serve(site: Path) -> Iterator[str]:
+    """Serve a folder at an address of this machine while the context lasts; give the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start the system's Chromium; skip the test where there is none, but fail it where CI=true."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        reason = "no Chromium on the PATH (Debian: apt-get install chromium)"
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visit:
+    """A page in a browser, with what its console said and what it asked for.
+
+    Attributes:
+        page: Playwright's page.
+        errors: Errors and warnings of the console, and exceptions of scripts.
+        failed: Addresses that were answered with an error, or not at all.
+        elsewhere: Addresses of other hosts that were asked for.
+    """
+
+    page: Page
+    errors: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+    def problems(self) -> list[str]:
+        """Give everything that went wrong."""
+        return [
+            *self.errors,
+            *(f"failed: {each}" for each in self.failed),
+            *(f"elsewhere: {each}" for each in self.elsewhere),
+        ]
+
+
+@contextlib.contextmanager
+def visit(browser: Browser, base: str, **options: Any) -> Iterator[Visit]:
+    """Open a fresh page that notes every problem; options go to Playwright's `new_context`."""
+    context = browser.new_context(base_url=base, **options)
+    page = context.new_page()
+    found = Visit(page)
+    host = urlsplit(base).netloc
+
+    def note_request(url: str) -> None:
+        if urlsplit(url).scheme in {"http", "https"} and urlsplit(url).netloc != host:
+            found.elsewhere.append(url)
+
+    page.on(
+        "console",
+        lambda message: found.errors.append(message.text) if message.type in {"error", "warning"} else None,
+    )
+    page.on("pageerror", lambda error: found.errors.append(str(error)))
+    page.on("request", lambda request: note_request(request.url))
+    page.on("requestfailed", lambda request: found.failed.append(f"{request.url}: {request.failure}"))
+    page.on(
+        "response",
+        lambda response: (
+            found.failed.append(f"{response.url}: {response.status}") if response.status >= 400 else None
+        ),
+    )
+    try:
+        yield found
+    finally:
+        context.close()

@@ -1,0 +1,177 @@
+"""What only a browser shows: the switcher keeps the place, the landing page suggests, nothing is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from polyglot_book.checks_html import english_left, parse
+from tests.browser import Browser, chromium, serve, visit
+from tests.building import Built
+
+PAGES = [
+    "index",
+    *(
+        f"{code}/{page}"
+        for code in ("en", "zh-TW", "zh-CN", "ko")
+        for page in ("index", "01-masks", "02-heads")
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(four: Built) -> Iterator[str]:
+    with serve(four.html) as base:
+        yield base
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_loads_all_it_asks_for_from_its_own_host(window: Browser, address: str, name: str) -> None:
+    with visit(window, address) as seen:
+        seen.page.goto(f"/book/{name}.html", wait_until="networkidle")
+        assert seen.problems() == []
+        # Scripts write words too.
+        left = english_left(parse(seen.page.content()), {".ipynb", ".md", ".pdf"})
+        assert left == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_its_window(window: Browser, address: str, width: int) -> None:
+    wide = []
+    with visit(window, address, viewport={"width": width, "height": 800}) as seen:
+        for name in PAGES:
+            seen.page.goto(f"/book/{name}.html")
+            if seen.page.evaluate("document.documentElement.scrollWidth - innerWidth") > 0:
+                wide.append(name)
+    assert wide == []
+
+
+def test_the_header_takes_the_focus_without_moving_the_page(window: Browser, address: str) -> None:
+    with visit(window, address, viewport={"width": 1280, "height": 500}) as seen:
+        seen.page.goto("/book/en/01-masks.html")
+        seen.page.evaluate("document.getElementById('polarity').scrollIntoView({behavior: 'instant'})")
+        before = seen.page.evaluate("scrollY")
+        seen.page.focus(".polyglot-switcher summary")
+        assert before > 300
+        assert seen.page.evaluate("scrollY") == before
+
+
+def test_the_root_leads_to_the_choice_of_language(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        seen.page.goto("/")
+        seen.page.wait_for_url("**/book/index.html")
+        assert seen.problems() == []
+
+
+def test_what_is_wide_scrolls_in_its_own_box(window: Browser, address: str) -> None:
+    with visit(window, address, viewport={"width": 390, "height": 800}) as seen:
+        seen.page.goto("/book/ko/02-heads.html", wait_until="load")
+        for box in (".polyglot-math", ".pst-scrollable-table-container", ".highlight pre"):
+            assert seen.page.locator(box).evaluate("e => e.scrollWidth > e.clientWidth + 100"), box
+            assert seen.page.locator(box).get_attribute("tabindex") == "0", box
+
+
+def test_the_switcher_keeps_page_and_named_section(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        seen.page.goto("/book/en/01-masks.html#exercise")
+        seen.page.click(".polyglot-switcher summary")
+        seen.page.click('.polyglot-switcher a[lang="ko"]')
+        seen.page.wait_for_url("**/book/ko/01-masks.html#exercise")
+        assert seen.page.evaluate("document.documentElement.lang") == "ko"
+        assert seen.page.evaluate("localStorage.getItem('polyglot-language')") == "ko"
+
+
+def test_the_switcher_keeps_the_section_that_is_read(window: Browser, address: str) -> None:
+    with visit(window, address, viewport={"width": 1280, "height": 500}) as seen:
+        seen.page.goto("/book/en/01-masks.html")
+        seen.page.evaluate("document.getElementById('polarity').scrollIntoView({behavior: 'instant'})")
+        # From the keyboard: open, go to the last language, follow it.
+        seen.page.focus(".polyglot-switcher summary")
+        seen.page.keyboard.press("Enter")
+        for _ in range(4):
+            seen.page.keyboard.press("Tab")
+        seen.page.keyboard.press("Enter")
+        seen.page.wait_for_url("**/book/ko/01-masks.html#polarity")
+
+
+def test_escape_closes_the_switcher(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        seen.page.goto("/book/en/01-masks.html")
+        seen.page.click(".polyglot-switcher summary")
+        assert seen.page.locator(".polyglot-switcher").evaluate("e => e.open")
+        seen.page.keyboard.press("Escape")
+        assert not seen.page.locator(".polyglot-switcher").evaluate("e => e.open")
+
+
+def test_the_switcher_works_without_scripts(window: Browser, address: str) -> None:
+    with visit(window, address, java_script_enabled=False) as seen:
+        seen.page.goto("/book/en/01-masks.html")
+        seen.page.click(".polyglot-switcher summary")
+        seen.page.click('.polyglot-switcher a[lang="zh-TW"]')
+        seen.page.wait_for_url("**/book/zh-TW/01-masks.html")
+
+
+@pytest.mark.parametrize(
+    ("locale", "code"),
+    [
+        ("ko-KR", "ko"),
+        ("zh-HK", "zh-TW"),
+        ("zh-Hant", "zh-TW"),
+        ("zh-SG", "zh-CN"),
+        ("zh", "zh-CN"),
+        ("en-GB", "en"),
+    ],
+)
+def test_the_landing_page_suggests_the_readers_language(
+    window: Browser, address: str, locale: str, code: str
+) -> None:
+    with visit(window, address, locale=locale) as seen:
+        seen.page.goto("/book/index.html")
+        assert seen.page.locator(".polyglot-suggested").get_attribute("lang") == code
+        assert seen.page.locator(".polyglot-cards a").first.get_attribute("lang") == code
+        assert seen.page.locator(".polyglot-suggested .polyglot-card-suggestion").is_visible()
+        assert seen.page.url.endswith("/book/index.html")
+
+
+def test_a_language_that_is_not_offered_gets_no_suggestion(window: Browser, address: str) -> None:
+    with visit(window, address, locale="fr-FR") as seen:
+        seen.page.goto("/book/index.html")
+        assert seen.page.locator(".polyglot-suggested").count() == 0
+
+
+def test_the_last_choice_comes_before_the_browsers_language(window: Browser, address: str) -> None:
+    with visit(window, address, locale="ko-KR") as seen:
+        seen.page.goto("/book/index.html")
+        seen.page.click('.polyglot-card[lang="zh-CN"]')
+        seen.page.goto("/book/index.html")
+        assert seen.page.locator(".polyglot-suggested").get_attribute("lang") == "zh-CN"
+
+
+def test_figures_follow_the_dark_theme_and_the_page(window: Browser, address: str) -> None:
+    found = {}
+    for scheme in ("light", "dark"):
+        with visit(window, address, color_scheme=scheme) as seen:
+            seen.page.goto("/book/ko/01-masks.html", wait_until="networkidle")
+            found[scheme] = seen.page.evaluate(
+                "getComputedStyle(document.querySelector('.polyglot-figure text')).fill"
+            )
+            font = seen.page.evaluate(
+                "getComputedStyle(document.querySelector('.polyglot-figure text')).fontFamily"
+            )
+            assert "DejaVu" not in font
+    assert found["light"] != found["dark"]
+
+
+def test_copy_buttons_speak(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        seen.page.goto("/book/zh-TW/01-masks.html", wait_until="networkidle")
+        button = seen.page.locator("button.copybtn").first
+        assert button.get_attribute("data-tooltip") == "複製"
+        assert seen.page.locator("button.toggle-button").first.get_attribute("aria-label") == "顯示或隱藏內容"

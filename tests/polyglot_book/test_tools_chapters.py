@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import hashlib
+
+import jupytext
+import nbformat
+import pytest
+
+from polyglot_book.chapters import parse_chapter, read_all, text_hash
+from polyglot_book.parsing import ChapterError
+from tests.polyglot_book.tiny_book import TinyBook, chapter_text
+
+ODD = """\
+---
+kernelspec: {display_name: Python 3, language: python, name: python3}
+html_meta: {description: odd}
+---
++++ {"id": "one", "script": "any"}
+Text with a fence inside:
+
+````{note}
+```{code-cell} ipython3
+:id: not-a-cell
+```
++++ {"id": "not-a-break"}
+````
+
+```{code-cell} ipython3
+:id: blank
+:tags: [hide-input]
+
+
+
+x = 1
+```
+```{code-cell} ipython3
+---
+id: dashes
+mystnb:
+  image:
+    alt: |-
+      Two
+      lines
+---
+:not = "a header"
+---
+```
+
++++ {"id": "two"}
+
+- a list
+
+  +++
+
++++ {"id": "last"}
+End"""
+
+
+@pytest.mark.parametrize("text", [chapter_text("en"), chapter_text("ko"), ODD, ODD.replace("\n", "\r\n")])
+def test_cells_are_what_jupytext_reads(text: str) -> None:
+    expected = jupytext.reads(text.replace("\r\n", "\n"), fmt="md:myst")
+    chapter = parse_chapter(text)
+    notebook = chapter.notebook()
+    assert [cell.source for cell in notebook.cells] == [cell.source for cell in expected.cells]
+    assert [cell.id for cell in notebook.cells] == [cell.metadata["id"] for cell in expected.cells]
+    for cell, other in zip(notebook.cells, expected.cells, strict=True):
+        assert cell.metadata == {key: value for key, value in other.metadata.items() if key != "id"}
+    nbformat.validate(notebook)
+
+
+@pytest.mark.parametrize("text", [ODD, ODD.replace("\n", "\r\n")])
+def test_lines_of_a_cell_are_where_its_text_stands(text: str) -> None:
+    lines = text.replace("\r\n", "\n").split("\n")
+    for cell in parse_chapter(text).cells:
+        assert "\n".join(lines[cell.body : cell.stop]).strip("\n") == cell.source.strip("\n")
+        assert lines[cell.start].startswith("```{code-cell}" if cell.kind == "code" else "+++")
+
+
+def test_the_notebook_holds_nothing_that_depends_on_the_machine() -> None:
+    metadata = parse_chapter(ODD).notebook().metadata
+    assert metadata == {
+        "html_meta": {"description": "odd"},
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+    }
+
+
+def test_the_hash_is_of_the_stripped_text() -> None:
+    assert text_hash("\n쿼리 \n") == hashlib.sha256("쿼리".encode()).hexdigest()[:8]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ('"id": "why"', '"id": "title"', 18, "'title' again, first in line 6"),
+        ('+++ {"id": "why"}', '+++ {"of": "12345678"}', 18, "markdown cell without id"),
+        ('+++ {"id": "why"}', "+++", 18, "markdown cell without id"),
+        ('+++ {"id": "why"}\n', "", 19, "markdown cell without id"),
+        (":id: setup\n", "", 10, "code cell without id"),
+        (":id: setup", ":id: Set_up", 10, "'Set_up'"),
+        ('+++ {"id": "why"}', '+++ {"id": why}', 18, "ill-formed JSON"),
+        ('+++ {"id": "why"}', '+++ ["why"]', 18, "not an object"),
+        ("tags: [hide-input]", "tags: hide-input", 22, "'hide-input'"),
+        ("tags: [hide-input]", "tags: [hide-input", 22, "Invalid YAML"),
+        ("tags: [hide-input]", "of: 12345678", 22, "12345678 is not 8 hex digits"),
+        ("alt: A square", "alt: 5", 22, "alt 5 is not text"),
+        ("x = 6", "x = 6\u2028", 15, "line separator"),
+        ("x = 6\n```", "x = 6", 10, "not closed"),
+        ("{code-cell} ipython3\n:id", "{raw-cell}\n:id", 10, "a raw cell"),
+        ("# 1. Queries and keys\n", "", 6, "without text"),
+    ],
+)
+def test_errors_name_file_and_line(tiny: TinyBook, old: str, new: str, line: int, message: str) -> None:
+    text = chapter_text("en")
+    assert old in text
+    with pytest.raises(ChapterError) as caught:
+        parse_chapter(text.replace(old, new, 1), "chapters/en/01-one.md")
+    assert str(caught.value).startswith(f"chapters/en/01-one.md:{line}: ")
+    assert message in str(caught.value)
+
+
+def test_a_chapter_that_cannot_be_read_is_one_violation_and_the_others_are_read(tiny: TinyBook) -> None:
+    tiny.edit("chapters/ko/01-one.md", ":id: setup\n", "")
+    chapters, violations = read_all(tiny.book)
+    assert set(chapters) == {("en", "01-one"), ("zh-TW", "01-one"), ("zh-CN", "01-one")}
+    assert [str(each) for each in violations] == [
+        "chapters/ko/01-one.md: line 10: a code cell without id; give it an :id:"
+    ]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import polyglot_book
+from polyglot_book.__main__ import main
+from tests.polyglot_book.tiny_book import TinyBook
+
+
+@pytest.fixture
+def executed(tiny: TinyBook) -> TinyBook:
+    tiny.pretend_to_execute()
+    return tiny
+
+
+def run(tiny: TinyBook, *arguments: str) -> int:
+    return main(["--root", str(tiny.root), *arguments])
+
+
+def test_check_says_in_one_line_that_all_is_well(
+    executed: TinyBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(executed, "check") == 0
+    assert capsys.readouterr().out == "1 chapters, 4 languages, 16 cells: 0 violations\n"
+    assert polyglot_book.check_book(executed.book) == []
+
+
+def test_check_runs_every_check(executed: TinyBook, capsys: pytest.CaptureFixture[str]) -> None:
+    executed.edit("chapters/ko/01-one.md", "x * 7", "x * 8")
+    executed.edit("chapters/zh-TW/01-one.md", "為什麼](#why)", "为什麼](#other)")
+    assert run(executed, "check") == 1
+    out = capsys.readouterr().out
+    for part in (
+        "chapters/ko/01-one.md#draw: the code differs",
+        "chapters/zh-TW/01-one.md#why: links: lacks '#why' and adds '#other'",
+        "chapters/zh-TW/01-one.md#why: Simplified characters 为",
+        "book/ko/01-one.ipynb: its code, or the library, has changed",
+        "book/zh-TW/01-one.ipynb#why: its source is not the chapter's",
+    ):
+        assert part in out
+    violations = len(out.splitlines()) - 1
+    assert out.splitlines()[-1].endswith(f": {violations} violations")
+    assert len(polyglot_book.check_book(executed.book)) == violations
+
+
+def test_translations_fails_where_something_is_stale(
+    tiny: TinyBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tiny, "translations") == 0
+    tiny.edit("chapters/en/01-one.md", "asks each key", "asks every key")
+    assert run(tiny, "translations") == 1
+    assert "chapters/ko/01-one.md#why: stale" in capsys.readouterr().out
+    assert run(tiny, "mark", "ko/01-one#why") == 0
+    assert run(tiny, "sync") == 0
+    assert capsys.readouterr().out == "chapters/ko/01-one.md#why: marked as up to date\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mark", "ko/01-one#nothing"], "no such cell"),
+        (["notebooks", "nothing"], "no such chapter"),
+        (["serve"], "the site is not built"),
+    ],
+)
+def test_errors_are_one_line(
+    tiny: TinyBook, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(tiny, *arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_chapter_that_cannot_be_read_is_one_line(
+    tiny: TinyBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.edit("chapters/ko/01-one.md", ":id: setup\n", "")
+    assert run(tiny, "notebooks") == 1
+    assert capsys.readouterr().err == "chapters/ko/01-one.md:10: a code cell without id; give it an :id:\n"
+    assert run(tiny, "check") == 1
+    assert capsys.readouterr().out.startswith("chapters/ko/01-one.md: line 10: a code cell without id")
+
+
+def test_a_real_run_prints_progress_and_nothing_of_jupyter(tiny: TinyBook) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(tiny.root / "src"), "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-m", "polyglot_book", "--root", str(tiny.root), "notebooks", "en"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "executing 1 notebook, 1 at a time"
+    assert lines[1].startswith("[1/1] en/01-one ")
+    assert len(lines) == 2
+    again = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+
+def test_importing_the_package_loads_neither_half() -> None:
+    code = "import sys, polyglot_book; print({'sphinx', 'jupytext', 'yaml', 'nbclient'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polyglot_book.config import Book, ConfigError, Language, languages_from
+from tests.polyglot_book.tiny_book import TinyBook
+
+
+def test_a_book_is_read_in_the_order_of_its_languages(tiny: TinyBook) -> None:
+    book = tiny.book
+    assert list(book.languages) == ["en", "zh-TW", "zh-CN", "ko"]
+    assert book.reference.code == "en"
+    assert [each.code for each in book.translations] == ["zh-TW", "zh-CN", "ko"]
+    assert book.languages["zh-TW"] == Language("zh-TW", "zh_TW", "繁體中文", "小書", "一本小書")
+    assert book.languages["ko"].tagline == ""
+    assert book.terms == tiny.root / "terms.yml"
+    assert book.library == (tiny.root / "src/tinylib",)
+    assert book.notebooks_dir("ko") == tiny.root / "book/ko"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title: Tiny\n", "title: [\n", "not valid YAML"),
+        ("polyglot_languages", "polyglot_tongues", "polyglot_languages is missing"),
+        ("locale: ko, ", "", "ko: locale is missing"),
+        ("locale: ko, ", "locale: no, ", "ko: locale: expected text"),
+        ("locale: ko, ", "locale: ko, colour: red, ", "ko: unknown colour"),
+        ("      ko: {", "      Korean: {", "got 'Korean'"),
+        ("{locale: ko, name: 한국어, title: 작은 책}", "한국어", "ko: expected a mapping"),
+        ("[src/tinylib]", "src/tinylib", "expected a list of folders"),
+        ("[src/tinylib]", "[src/nothing]", "src/nothing is not a folder"),
+        ("terms.yml", "../terms.yml", "below the book's root"),
+    ],
+)
+def test_what_is_wrong_is_named(tiny: TinyBook, old: str, new: str, message: str) -> None:
+    tiny.edit("_config.yml", old, new)
+    with pytest.raises(ConfigError, match=r"_config\.yml: ") as caught:
+        Book.load(tiny.root)
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_says_where_to_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--root"):
+        Book.load(tmp_path)
+
+
+def test_no_language_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="expected a mapping"):
+        languages_from({})

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from polyglot_book.markdown import anatomy
+from polyglot_book.parity import check_parity
+from tests.polyglot_book.tiny_book import PROSE, TinyBook
+
+KO = "chapters/ko/01-one.md"
+ENGLISH = """\
+## Part
+
+```{math}
+:label: soft
+a = \\text{if so}
+```
+
+$$ b
+= c $$
+
+:::{admonition} Try $t$
+:class: exercise
+Use `f` and {ref}`this <that>` {cite}`one,two`.
+:::
+
+````{dropdown} Solution
+```{code-block} python
+f()
+```
+````
+
+```python
+g()
+```
+
+![alt](a.svg) <a href="b.html">b</a> [c][d] {eq}`soft`
+
+[d]: e.html
+
+\\begin{align}
+x &= y
+\\end{align}
+"""
+KOREAN = (
+    ENGLISH.replace("if so", "이면")
+    .replace("Part", "부분")
+    .replace("$$ b\n= c $$", "$$b = c$$")
+    .replace("Try", "해 보기")
+    .replace("Use `f` and {ref}`this <that>`", "{ref}`이것 <that>` 과 `f` 를 쓰라")
+    .replace("Solution", "풀이")
+    .replace("![alt]", "![그림]")
+    .replace("f()\n", "f()  # 함수\n")
+)
+
+
+@pytest.fixture
+def parts(tiny: TinyBook) -> TinyBook:
+    for code in PROSE:
+        text = KOREAN if code == "ko" else ENGLISH
+        tiny.write(f"chapters/{code}/01-one.md", f'+++ {{"id": "all"}}\n\n{text}')
+    return tiny
+
+
+def test_a_good_translation_passes(parts: TinyBook) -> None:
+    assert check_parity(parts.book) == []
+
+
+def test_all_parts_are_seen() -> None:
+    found = anatomy(ENGLISH, "en")
+    assert found.headings == [2]
+    assert set(found.links) == {"that", "one", "two", "a.svg", "b.html", "e.html", "soft"}
+    assert set(found.formulas) == {"a = \\text{}", "b = c", "t", "\\begin{align} x &= y \\end{align}"}
+    assert set(found.code) == {"f"}
+    names = {"{math} label=soft", "{admonition} class=exercise", "{dropdown}", "{code-block}", "```python"}
+    assert set(found.names) == names | {"{ref}`", "{cite}`", "{eq}`"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("## 부분", "### 부분", "headings of levels [3] where the reference has [2]"),
+        ("a = \\text", "a < \\text", "formulas: lacks 'a = \\\\text{}' and adds 'a < \\\\text{}'"),
+        ("$$b = c$$", "$$b = d$$", "formulas: lacks 'b = c' and adds 'b = d'"),
+        ("$t$", "$u$", "formulas: lacks 't' and adds 'u'"),
+        ("x &= y", "x &= z", "formulas: lacks"),
+        ("`f` 를", "`g` 를", "inline code: lacks 'f' and adds 'g'"),
+        ("`f` 를", "`f` `f` 를", "inline code: adds 'f'"),
+        ("<that>", "<other>", "links: lacks 'that' and adds 'other'"),
+        ("one,two", "one", "links: lacks 'two'"),
+        ("a.svg", "b.svg", "links: lacks 'a.svg'"),
+        ("e.html", "f.html", "links: lacks 'e.html' and adds 'f.html'"),
+        ("b.html", "c.html", "links: lacks 'b.html' and adds 'c.html'"),
+        ("{eq}", "{ref}", "directives: lacks '{eq}`' and adds '{ref}`'"),
+        ("{dropdown}", "{note}", "directives: lacks '{dropdown}' and adds '{note}'"),
+        (":class: exercise", ":class: tip", "directives: lacks '{admonition} class=exercise'"),
+        ("```python\n", "```\n", "directives: lacks '```python' and adds '```'"),
+    ],
+)
+def test_every_difference_is_named_with_its_cell(parts: TinyBook, old: str, new: str, what: str) -> None:
+    parts.edit(KO, old, new)
+    (violation,) = check_parity(parts.book)
+    assert (violation.where, violation.cell) == (KO, "all")
+    assert violation.what.startswith(what)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import pytest
+
+from polyglot_book.wording import check_wording
+from tests.polyglot_book.tiny_book import TinyBook
+
+SENTENCE = "The query vector asks every key how much attention each value deserves."
+ENTRY = (
+    "- Vaswani et al. (2017), *Attention is all you need*, Advances in Neural Information Processing Systems"
+)
+
+
+def check(tiny: TinyBook, code: str, text: str, metadata: str = "") -> list[str]:
+    """Add a cell to one language; return what is said of it."""
+    name = f"chapters/{code}/01-one.md"
+    tiny.write(name, tiny.read(name) + f'\n+++ {{"id": "new"{metadata}}}\n\n{text}\n')
+    violations = check_wording(tiny.book)
+    assert {(each.where, each.cell) for each in violations} <= {(name, "new")}
+    return [each.what for each in violations]
+
+
+def test_natural_text_passes(tiny: TinyBook) -> None:
+    assert check_wording(tiny.book) == []
+
+
+@pytest.mark.parametrize("code", ["zh-TW", "zh-CN", "ko"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        SENTENCE,
+        f"## {SENTENCE}",
+        f"- {SENTENCE}",
+        f":::{{note}} {SENTENCE}\n:::",
+        f"![{SENTENCE}](a.svg)",
+        f"```{{figure}} a.svg\n:alt: {SENTENCE}\n```",
+        f"| a |\n|---|\n| {SENTENCE} |",
+        f"<p>{SENTENCE}</p>",
+        f"````{{note}}\n```{{hint}}\n{SENTENCE}\n```\n````",
+    ],
+)
+def test_a_paragraph_left_in_english_is_found(tiny: TinyBook, code: str, text: str) -> None:
+    assert check(tiny, code, text) == [
+        "not translated: “The query vector asks every key how much attention each valu…”"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"`{SENTENCE}`",
+        f"```\n{SENTENCE}\n```",
+        f"```{{code-block}} text\n{SENTENCE}\n```",
+        f"```{{math}}\n\\text{{{SENTENCE}}}\n```",
+        f'<span lang="en">{SENTENCE}</span>',
+        f'<blockquote lang="en">\n\n{SENTENCE}\n\n</blockquote>',
+        f"[{SENTENCE}]{{lang=en}}",
+        f"{{lang=en}}\n{SENTENCE}",
+        ENTRY,
+        "https://example.org/the/query/vector/asks/every/key/how/much/attention/each/value/deserves",
+        "Multi-head attention, MultiHeadAttention, PyTorch",
+        f"原文 원문: {SENTENCE}",
+    ],
+)
+def test_what_is_meant_to_be_in_english_is_not(tiny: TinyBook, text: str) -> None:
+    assert check(tiny, "ko", text) == []
+
+
+def test_alternative_text_in_english_is_found(tiny: TinyBook) -> None:
+    tiny.edit("chapters/ko/01-one.md", "alt: 정사각형", f"alt: {SENTENCE}")
+    (violation,) = check_wording(tiny.book)
+    assert (violation.cell, violation.what[:15]) == ("draw", "not translated:")
+
+
+def test_in_a_language_of_latin_letters_only_the_same_paragraph_is_found(tiny: TinyBook) -> None:
+    for name in ("_config.yml", "terms.yml"):
+        tiny.write(name, tiny.read(name).replace("ko:", "fr:").replace("locale: ko", "locale: fr"))
+    tiny.edit("terms.yml", "    avoid: {zh-TW: [詢問], fr: [질의]}\n    note: {fr: 질의는 쓰지 않는다}\n", "")
+    (tiny.root / "chapters/ko").rename(tiny.root / "chapters/fr")
+    tiny.edit("chapters/en/01-one.md", "The query asks each key,", SENTENCE)
+    french = tiny.read("chapters/fr/01-one.md")
+    tiny.edit(
+        "chapters/fr/01-one.md",
+        "쿼리는 키마다 묻고 $q_i$ 는 한 행이다.",
+        "La requête demande à chaque clé combien d'attention porter à chaque valeur.",
+    )
+    assert check_wording(tiny.book) == []
+    english = tiny.read("chapters/en/01-one.md")
+    paragraph = english.split('+++ {"id": "why"}')[1].split("```")[0].strip()
+    tiny.write(
+        "chapters/fr/01-one.md",
+        french.replace("쿼리는 키마다 묻고 $q_i$ 는 한 행이다. `x` 와 [이유](#why)를 보라.", paragraph),
+    )
+    (violation,) = check_wording(tiny.book)
+    assert (violation.where, violation.cell) == ("chapters/fr/01-one.md", "why")
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "what"),
+    [
+        ("zh-TW", "这個矩陣", "Simplified characters 这"),
+        ("zh-CN", "这个矩陣", "Traditional characters 陣"),
+        ("zh-TW", "見[这裡](#why)", "Simplified characters 这"),
+        ("zh-CN", ":::{note} 說明\n文字\n:::", "Traditional characters 說"),
+    ],
+)
+def test_the_other_script_is_found(tiny: TinyBook, code: str, text: str, what: str) -> None:
+    assert check(tiny, code, text) == [what]
+
+
+@pytest.mark.parametrize(
+    ("text", "metadata"),
+    [
+        ("`这個`", ""),
+        ("$\\text{这個}$", ""),
+        ("```\n这個\n```", ""),
+        ('<span lang="zh-CN">这个</span>', ""),
+        ("[这个]{lang=zh-CN}", ""),
+        ('<div lang="zh-CN">\n\n这个\n\n</div>', ""),
+        ('<div lang="zh-CN"><br>这个<img src="a" alt="这个"></div>', ""),
+        ("简体中文：查询；쿼리；詢問", ', "script": "any"'),
+    ],
+)
+def test_code_and_words_marked_as_another_language_may_be_in_the_other_script(
+    tiny: TinyBook, text: str, metadata: str
+) -> None:
+    assert check(tiny, "zh-TW", text, metadata) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['<span lang="zh-CN">這</span> 这', '<div lang="zh-CN">\n\n这\n\n</div>\n\n这', '<b lang="zh-TW">这</b>'],
+)
+def test_the_mark_ends_where_its_element_ends(tiny: TinyBook, text: str) -> None:
+    assert check(tiny, "zh-TW", text) == ["Simplified characters 这"]
+
+
+def test_alternative_text_in_the_other_script_is_found(tiny: TinyBook) -> None:
+    tiny.edit("chapters/zh-CN/01-one.md", "alt: 正方形图", "alt: 正方形圖")
+    assert [each.what for each in check_wording(tiny.book)] == ["Traditional characters 圖"]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "what"),
+    [
+        ("zh-TW", "詢問鍵", ["the wording '詢問' is to be avoided"]),
+        ("zh-TW", "詢\n問鍵", ["the wording '詢問' is to be avoided"]),
+        ("zh-TW", "**詢**問", ["the wording '詢問' is to be avoided"]),
+        ("zh-TW", "查詢問鍵", []),
+        ("zh-TW", "`詢問`", []),
+        ("ko", "질의를 본다", ["the wording '질의' is to be avoided"]),
+        ("ko", "성질의 예", []),
+        ("zh-CN", "질의", []),
+    ],
+)
+def test_forms_to_avoid_are_found(tiny: TinyBook, code: str, text: str, what: list[str]) -> None:
+    assert check(tiny, code, text) == what
