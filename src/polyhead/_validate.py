@@ -1,0 +1,179 @@
+"""Checks of what a caller passes in: every error says what was expected and what came."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def shape(tensor: Tensor) -> tuple[int, ...]:
+    """The shape as a plain tuple, which reads better in a message than `torch.Size`."""
+    return tuple(tensor.shape)
+
+
+def floating(name: str, tensor: object, min_rank: int = 2) -> Tensor:
+    """Return `tensor` if it is a floating-point tensor of at least `min_rank` dimensions.
+
+    Raises:
+        TypeError: it is no tensor, it is sparse, or its dtype is not a floating one of at least 16 bits.
+        ValueError: it has fewer dimensions.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, got layout {tensor.layout}")
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
+        raise TypeError(f"{name} must have a floating dtype such as torch.float32, got {tensor.dtype}")
+    if tensor.ndim < min_rank:
+        raise ValueError(f"{name} must have at least {min_rank} dimensions, got shape {shape(tensor)}")
+    return tensor
+
+
+def same_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
+    """Raise unless the two tensors share dtype (TypeError) and device (ValueError)."""
+    if tensor.dtype != other.dtype:
+        raise TypeError(f"{name} must have the dtype of {other_name}, {other.dtype}, got {tensor.dtype}")
+    if tensor.device != other.device:
+        raise ValueError(f"{name} must be on the device of {other_name}, {other.device}, got {tensor.device}")
+
+
+def boolean(name: str, tensor: object) -> Tensor:
+    """Return `tensor` if it is a boolean tensor.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"{name} must be a boolean torch.Tensor (True = may attend), got {type(tensor).__name__}"
+        )
+    if tensor.dtype != torch.bool:
+        raise TypeError(
+            f"{name} must have dtype torch.bool (True = may attend), got {tensor.dtype}; "
+            f"for 0 and 1 write {name}.bool(), for 0 and -inf write {name} == 0"
+        )
+    return tensor
+
+
+def expanded_mask(mask: object, target: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return `mask` expanded to `target`, the shape (…, num_queries, num_keys) of the scores.
+
+    A mask of three dimensions is (batch, num_queries, num_keys); where the scores have four, one for the
+    heads, it serves every head alike.
+
+    Raises:
+        TypeError: the mask is no boolean tensor.
+        ValueError: it does not broadcast to `target`, or is on another device.
+    """
+    checked = boolean("mask", mask)
+    if checked.device != device:
+        raise ValueError(f"mask must be on the device of the scores, {device}, got {checked.device}")
+    aligned = checked.unsqueeze(1) if checked.ndim == 3 and len(target) == 4 else checked
+    try:
+        return aligned.expand(target)
+    except RuntimeError:
+        raise ValueError(
+            f"mask must broadcast to (…, num_queries, num_keys) = {target}, got shape {shape(checked)}"
+        ) from None
+
+
+def query_and_key(query: object, key: object) -> None:
+    """Raise unless the two are floating tensors that fit together: same leading and last dimensions.
+
+    Raises:
+        TypeError: one is not a floating tensor, or the dtypes differ.
+        ValueError: the shapes or devices do not fit.
+    """
+    query, key = floating("query", query), floating("key", key)
+    same_kind("key", key, "query", query)
+    if query.shape[-1] == 0:
+        raise ValueError(f"query must have at least one number in each vector, got shape {shape(query)}")
+    if key.shape[-1] != query.shape[-1]:
+        raise ValueError(
+            f"key must have the query's last dimension, {query.shape[-1]}, got shape {shape(key)}"
+        )
+    if key.shape[:-2] != query.shape[:-2]:
+        raise ValueError(
+            f"key must have the query's leading dimensions, {shape(query)[:-2]}, got shape {shape(key)}"
+        )
+
+
+def key_and_value(key: Tensor, value: object) -> None:
+    """Raise unless `value` has one row for each key.
+
+    Raises:
+        TypeError: it is not a floating tensor of the key's dtype.
+        ValueError: its shape or device does not fit.
+    """
+    value = floating("value", value)
+    same_kind("value", value, "key", key)
+    if value.shape[:-1] != key.shape[:-1]:
+        raise ValueError(
+            f"value must have one row for each key, shape ({', '.join(map(str, key.shape[:-1]))}, any), "
+            f"got {shape(value)}"
+        )
+
+
+def finite(name: str, tensor: Tensor, why: str = "") -> None:
+    """Raise ValueError if `tensor` holds NaN or an infinity, and say where the first one is."""
+    if tensor.is_meta:  # no numbers to look at, only a shape
+        return
+    bad = ~torch.isfinite(tensor)
+    if bad.any():
+        first = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(f"{name} must be finite{why}, got {tensor[first].item()} at index {first}")
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value` if it is True or False.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}")
+    return value
+
+
+def at_least(name: str, value: object, minimum: int = 1) -> int:
+    """Return `value` if it is an int of at least `minimum`; booleans do not count as ints.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it is below `minimum`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return value
+
+
+def positive(name: str, value: object) -> float:
+    """Return `value` as a float if it is a finite number above 0.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is 0, negative, infinite or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number above 0, got {type(value).__name__} {value!r}")
+    if not 0.0 < value < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0, got {value}")
+    return float(value)
+
+
+def probability(name: str, value: object) -> float:
+    """Return `value` as a float if it lies in [0, 1].
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it lies outside [0, 1], or is NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number from 0 to 1, got {type(value).__name__} {value!r}")
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value}")
+    return float(value)

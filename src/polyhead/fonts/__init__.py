@@ -1,0 +1,1 @@
+"""The fonts of the figures, and what makes them."""

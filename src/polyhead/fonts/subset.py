@@ -1,0 +1,83 @@
+"""Makes the package's CJK fonts: the glyphs that figures need, cut out of Noto Sans CJK.
+
+Run `make fonts` when a label or a token in a figure needs a character that the fonts lack; a test says so.
+The source is Debian's package fonts-noto-cjk, under the SIL Open Font License (OFL.txt, beside this file).
+"""
+
+from __future__ import annotations
+
+import ast
+import string
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+SOURCE = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
+# Language, its font's number in the collection, and the family name that figures ask for.
+FONTS = {"zh-TW": (3, "Polyhead CJK TC"), "zh-CN": (2, "Polyhead CJK SC"), "ko": (1, "Polyhead CJK KR")}
+
+
+def path_of(language: str) -> Path:
+    """The font file of one language."""
+    return HERE / f"PolyheadCJK-{language}.otf"
+
+
+def needed_characters() -> set[str]:
+    """Every character that a figure may show: the labels and terms, this package's strings, and ASCII."""
+    package = HERE.parent
+    book = yaml.safe_load((package / "terms.yml").read_text(encoding="utf-8"))
+    texts = [
+        phrase
+        for part in book.values()
+        for entry in part.values()
+        for phrase in entry.values()
+        if isinstance(phrase, str)
+    ]
+    for source in package.rglob("*.py"):
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        texts += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return {char for char in "".join(texts) + string.printable if char.isprintable()}
+
+
+def make(source: Path | str = SOURCE) -> None:
+    """Write one font file a language.
+
+    Args:
+        source: NotoSansCJK-Regular.ttc.
+
+    Raises:
+        FileNotFoundError: the source is not there.
+    """
+    from fontTools import subset, ttLib
+
+    source = Path(source)
+    if not source.exists():
+        raise FileNotFoundError(f"{source} is missing: install Debian's fonts-noto-cjk, or pass its path")
+    for language, (number, family) in FONTS.items():
+        font = ttLib.TTFont(source, fontNumber=number, recalcTimestamp=False)
+        options = subset.Options(
+            layout_features=[], hinting=False, notdef_outline=True, name_IDs=[1, 2, 4, 6]
+        )
+        cutter = subset.Subsetter(options)
+        cutter.populate(text="".join(sorted(needed_characters())))
+        cutter.subset(font)
+        _rename(font["name"], family)
+        font["CFF "].cff.fontNames = [family.replace(" ", "")]
+        font.save(path_of(language))
+        print(f"{path_of(language).name}: {path_of(language).stat().st_size // 1024} kB")
+
+
+def _rename(names: Any, family: str) -> None:
+    """A subset is not the original, and a system's Noto must not be taken for it: it gets its own name."""
+    values = {1: family, 2: "Regular", 4: family, 6: family.replace(" ", "")}
+    for record in list(names.names):
+        names.setName(
+            values[record.nameID], record.nameID, record.platformID, record.platEncID, record.langID
+        )
+
+
+if __name__ == "__main__":
+    make(*(Path(argument) for argument in sys.argv[1:2]))

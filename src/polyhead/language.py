@@ -1,0 +1,96 @@
+"""The reader's language: which one it is, and the words of `terms.yml` in it."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from html import escape
+from importlib import resources
+from typing import Any
+
+import yaml
+
+LANGUAGES = ("en", "zh-TW", "zh-CN", "ko")
+
+_current = "en"
+
+
+def set_language(code: str) -> None:
+    """Choose the language of figures, checks and the glossary; every chapter's first cell does.
+
+    Args:
+        code: a BCP-47 code, one of `LANGUAGES`.
+
+    Raises:
+        ValueError: the book has no such language.
+    """
+    global _current
+    if not isinstance(code, str) or code not in LANGUAGES:
+        raise ValueError(f"language must be one of {', '.join(LANGUAGES)}, got {code!r}")
+    _current = code
+
+
+def get_language() -> str:
+    """The code of the chosen language; "en" until `set_language` is called."""
+    return _current
+
+
+def text(key: str, **values: object) -> str:
+    """A label or term of `terms.yml` in the chosen language, with its {placeholders} filled in.
+
+    Args:
+        key: a key below `labels` or `terms`.
+        values: what stands for each placeholder.
+
+    Raises:
+        ValueError: there is no such key.
+    """
+    book = terminology()
+    entry = book["labels"].get(key) or book["terms"].get(key)
+    if entry is None:
+        near = difflib.get_close_matches(str(key), [*book["labels"], *book["terms"]])
+        hint = f"; near it: {', '.join(near)}" if near else ""
+        raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}{hint}")
+    phrase: str = entry[_current]
+    return phrase.format(**values) if values else phrase
+
+
+def sentence() -> list[str]:
+    """The book's example sentence, 中和有一個永和路 ("Zhonghe has a Yonghe Road"), as four tokens."""
+    return [text(f"token.{key}") for key in ("zhonghe", "has", "one", "yonghe_road")]
+
+
+@functools.cache
+def terminology() -> dict[str, dict[str, Any]]:
+    """The whole of `terms.yml`: `terms` and `labels`, each by key."""
+    source = resources.files("polyhead").joinpath("terms.yml").read_text(encoding="utf-8")
+    loaded: dict[str, dict[str, Any]] = yaml.safe_load(source)
+    return loaded
+
+
+class Glossary:
+    """The terminology as a table: the reader's language first, with what each term means."""
+
+    def __init__(self) -> None:
+        """Take the language that is chosen now."""
+        self.order = (_current, *(code for code in LANGUAGES if code != _current))
+        terms = terminology()["terms"].values()
+        self.rows = sorted(terms, key=lambda term: str(term["en"]).casefold())
+
+    def __repr__(self) -> str:
+        """The terms alone, one a line, for a terminal."""
+        return "\n".join(" | ".join(str(term[code]) for code in self.order) for term in self.rows)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook and the site show."""
+        keys = [f"language.{code}" for code in self.order]
+        labels = [terminology()["labels"][key][self.order[0]] for key in (keys[0], "meaning", *keys[1:])]
+        head = "".join(f"<th scope='col'>{escape(label)}</th>" for label in labels)
+        body = "".join(self._row(term) for term in self.rows)
+        return f"<table class='glossary'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _row(self, term: dict[str, Any]) -> str:
+        own, *others = self.order
+        cells = [f"<th scope='row'>{escape(str(term[own]))}</th><td>{escape(str(term['means'][own]))}</td>"]
+        cells += [f"<td lang='{code}'>{escape(str(term[code]))}</td>" for code in others]
+        return f"<tr>{''.join(cells)}</tr>"

@@ -1,0 +1,15 @@
+"""Every figure of the book: vector graphics in the reader's language, the same on every machine."""
+
+from polyhead.plots.course import course_map
+from polyhead.plots.curves import scaling_curves, weighted_sums
+from polyhead.plots.drawing import Drawing
+from polyhead.plots.matrices import five_steps, heatmap
+
+__all__ = [
+    "Drawing",
+    "course_map",
+    "five_steps",
+    "heatmap",
+    "scaling_curves",
+    "weighted_sums",
+]

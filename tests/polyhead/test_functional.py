@@ -1,0 +1,520 @@
+# ruff: noqa: E501  in the table of bad input, each case is one line
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from torch.testing import assert_close
+
+import polyhead
+from polyhead import attention_scores, masked_softmax, scaled_dot_product_attention
+from tests.polyhead.bad_input import assert_named, bad
+
+BATCH, QUERIES, KEYS, HEAD_DIM, VALUE_DIM, HEADS = 2, 3, 5, 7, 11, 13
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+NAN, INF = math.nan, math.inf
+E3 = math.exp(3)
+
+
+def qkv(*lead: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    sizes = (QUERIES, HEAD_DIM), (KEYS, HEAD_DIM), (KEYS, VALUE_DIM)
+    query, key, value = (torch.randn(*lead, *size, dtype=torch.float64).to(dtype) for size in sizes)
+    return query, key, value
+
+
+def random_mask(*shape: int) -> torch.Tensor:
+    """About half True; the first key is always seen, so that no query is blind."""
+    mask = torch.rand(shape) < 0.5
+    mask[..., 0] = True
+    return mask
+
+
+def blind_mask() -> torch.Tensor:
+    """The middle query sees nothing, and nobody sees the last key."""
+    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool)
+    mask[1] = False
+    mask[:, -1] = False
+    return mask
+
+
+def gradients(query, key, value, mask):
+    leaves = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
+    output, weights = scaled_dot_product_attention(*leaves, mask)
+    (output.sin().sum() + weights.square().sum()).backward()
+    return output.detach(), weights.detach(), *(leaf.grad for leaf in leaves)
+
+
+# ---- values computed by hand
+
+
+def test_scores_are_dot_products_over_the_root_of_head_dim():
+    query = torch.tensor([[2.0, 0.0, 0.0, 2.0]])
+    key = torch.tensor([[1.0, 0, 0, 2], [0, 2, 0, 0], [0, 2, 2, 0], [1, 0, 2, 2]])
+    assert_close(attention_scores(query, key), torch.tensor([[3.0, 0, 0, 3]]), rtol=0, atol=0)
+
+
+def test_scores_of_two_queries_have_a_row_each():
+    query, key = torch.tensor([[1.0], [10.0]]), torch.tensor([[1.0], [2.0], [3.0]])
+    assert_close(attention_scores(query, key), torch.tensor([[1.0, 2, 3], [10, 20, 30]]), rtol=0, atol=0)
+
+
+def test_softmax_by_hand():
+    weights = masked_softmax(torch.tensor([[3.0, 0, 0, 3]], dtype=torch.float64))
+    large, small = E3 / (2 * E3 + 2), 1 / (2 * E3 + 2)
+    assert_close(weights, torch.tensor([[large, small, small, large]], dtype=torch.float64))
+
+
+def test_masked_softmax_by_hand():
+    scores = torch.tensor([[3.0, 0, 7], [math.log(2), math.log(3), 0]], dtype=torch.float64)
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    expected = torch.tensor([[E3 / (E3 + 1), 1 / (E3 + 1), 0], [2 / 6, 3 / 6, 1 / 6]], dtype=torch.float64)
+    assert_close(masked_softmax(scores, mask), expected)
+
+
+def test_attention_by_hand():
+    query = torch.tensor([[0.0], [math.log(3)]], dtype=torch.float64)
+    key = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    value = torch.tensor([[4.0, 0, 8], [8.0, 4, 0]], dtype=torch.float64)
+    output, weights = scaled_dot_product_attention(query, key, value)
+    assert_close(weights, torch.tensor([[0.5, 0.5], [0.25, 0.75]], dtype=torch.float64))
+    assert_close(output, torch.tensor([[6.0, 2, 4], [7.0, 3, 2]], dtype=torch.float64))
+
+
+# ---- shapes
+
+
+@pytest.mark.parametrize("lead", [(), (BATCH,), (BATCH, HEADS), (BATCH, HEADS, 1)])
+def test_shapes(lead):
+    query, key, value = qkv(*lead)
+    output, weights = scaled_dot_product_attention(query, key, value)
+    assert attention_scores(query, key).shape == (*lead, QUERIES, KEYS)
+    assert output.shape == (*lead, QUERIES, VALUE_DIM)
+    assert weights.shape == (*lead, QUERIES, KEYS)
+
+
+def test_no_keys_give_zeros():
+    query, _, _ = qkv(BATCH)
+    output, weights = scaled_dot_product_attention(
+        query, torch.empty(BATCH, 0, HEAD_DIM), torch.empty(BATCH, 0, VALUE_DIM)
+    )
+    assert weights.shape == (BATCH, QUERIES, 0)
+    assert_close(output, torch.zeros(BATCH, QUERIES, VALUE_DIM))
+
+
+@pytest.mark.parametrize("size", [(0, QUERIES), (BATCH, 0)], ids=["no sequence", "no query"])
+def test_nothing_to_compute(size):
+    batch, num_queries = size
+    _, key, value = qkv(batch)
+    mask = torch.ones(num_queries, KEYS, dtype=torch.bool)
+    output, weights = scaled_dot_product_attention(torch.ones(*size, HEAD_DIM), key, value, mask)
+    assert output.shape == (*size, VALUE_DIM)
+    assert weights.shape == (*size, KEYS)
+
+
+def test_meta_tensors_give_shapes():
+    query, key, value = (tensor.to("meta") for tensor in qkv(BATCH))
+    output, weights = scaled_dot_product_attention(query, key, value, blind_mask().to("meta"))
+    assert output.is_meta
+    assert output.shape == (BATCH, QUERIES, VALUE_DIM)
+    assert weights.shape == (BATCH, QUERIES, KEYS)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_dtype_stays(dtype):
+    query, key, value = qkv(BATCH, dtype=dtype)
+    output, weights = scaled_dot_product_attention(query, key, value, blind_mask(), dropout=0.25)
+    assert attention_scores(query, key).dtype == dtype
+    assert masked_softmax(attention_scores(query, key)).dtype == dtype
+    assert (output.dtype, weights.dtype) == (dtype, dtype)
+
+
+# ---- properties
+
+finite_scores = arrays(np.float64, (QUERIES, KEYS), elements=st.floats(-50, 50))
+any_scores = arrays(
+    np.float64, (QUERIES, KEYS), elements=st.floats(allow_nan=False, max_value=np.finfo(np.float64).max)
+)
+masks = arrays(np.bool_, (QUERIES, KEYS))
+rubbish = st.sampled_from([NAN, INF, -INF, 1e300, 0.0])
+seeds = st.integers(0, 2**31)
+
+
+@given(any_scores, masks)
+def test_rows_sum_to_one_or_zero(scores, mask):
+    """Whatever the scores: the largest numbers there are, the smallest, and -inf."""
+    weights = masked_softmax(torch.from_numpy(scores), torch.from_numpy(mask))
+    seen = torch.from_numpy(mask & (scores != -INF))
+    assert (weights >= 0).all()
+    assert (weights[~seen] == 0).all()
+    assert_close(weights.sum(dim=-1), seen.any(dim=-1).double())
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_lowest_visible_score_is_still_visible(dtype):
+    """Some code masks with the lowest number of its dtype: a hidden score must not take a share from it."""
+    scores = torch.tensor([[torch.finfo(dtype).min, 3.0]], dtype=dtype)
+    weights = masked_softmax(scores, torch.tensor([[True, False]]))
+    assert_close(weights, torch.tensor([[1.0, 0.0]], dtype=dtype), rtol=0, atol=0)
+
+
+@given(finite_scores, masks, arrays(np.float64, (QUERIES, 1), elements=st.floats(-50, 50)))
+def test_a_constant_added_to_a_row_changes_nothing(scores, mask, constant):
+    mask = torch.from_numpy(mask)
+    before = masked_softmax(torch.from_numpy(scores), mask)
+    assert_close(masked_softmax(torch.from_numpy(scores + constant), mask), before)
+
+
+@given(finite_scores, masks, rubbish)
+def test_hidden_scores_do_not_matter(scores, mask, what):
+    scores, mask = torch.from_numpy(scores), torch.from_numpy(mask)
+    changed = scores.masked_fill(~mask, what).requires_grad_()
+    weights = masked_softmax(changed, mask)
+    weights.square().sum().backward()
+    assert_close(weights.detach(), masked_softmax(scores, mask), rtol=0, atol=0)
+    assert torch.isfinite(changed.grad).all()
+    assert (changed.grad[~mask] == 0).all()
+
+
+@given(seeds, masks, st.permutations(range(KEYS)), st.permutations(range(QUERIES)))
+def test_permutations(seed, mask, key_order, query_order):
+    """Another order of the keys changes no output; another order of the queries reorders the outputs."""
+    torch.manual_seed(seed)
+    (query, key, value), mask = qkv(dtype=torch.float64), torch.from_numpy(mask)
+    output, weights = scaled_dot_product_attention(query, key, value, mask)
+    moved, moved_weights = scaled_dot_product_attention(
+        query[query_order], key[key_order], value[key_order], mask[query_order][:, key_order]
+    )
+    assert_close(moved, output[query_order])
+    assert_close(moved_weights, weights[query_order][:, key_order])
+
+
+@given(seeds, masks, rubbish)
+def test_what_nobody_sees_reaches_neither_outputs_nor_gradients(seed, mask, what):
+    torch.manual_seed(seed)
+    (query, key, value), mask = qkv(dtype=torch.float64), torch.from_numpy(mask)
+    blind, unseen = ~mask.any(dim=1, keepdim=True), ~mask.any(dim=0)[:, None]
+    changed = query.masked_fill(blind, what), key.masked_fill(unseen, what), value.masked_fill(unseen, what)
+    expected, actual = gradients(query, key, value, mask), gradients(*changed, mask)
+    assert_close(actual, expected, rtol=0, atol=0)
+    assert all(torch.isfinite(tensor).all() for tensor in actual)
+
+
+@pytest.mark.parametrize("what", [NAN, INF, -INF])
+def test_rubbish_in_padding_of_one_sequence(what):
+    query, key, value = qkv(BATCH)
+    mask = polyhead.padding_mask(torch.tensor([KEYS, 2]), KEYS)
+    expected = gradients(query, key, value, mask)
+    key[1, 2:], value[1, 2:] = what, what
+    assert_close(gradients(query, key, value, mask), expected, rtol=0, atol=0)
+
+
+@given(seeds, masks)
+def test_a_key_that_nobody_sees_could_be_left_out(seed, mask):
+    torch.manual_seed(seed)
+    (query, key, value), mask = qkv(dtype=torch.float64), torch.from_numpy(mask)
+    mask[:, 3] = False
+    kept = [0, 1, 2, 4]
+    output, weights = scaled_dot_product_attention(query, key, value, mask)
+    without, fewer = scaled_dot_product_attention(query, key[kept], value[kept], mask[:, kept])
+    assert_close(output, without)
+    assert_close(weights[:, kept], fewer)
+
+
+@given(seeds, masks)
+def test_output_lies_between_the_visible_values(seed, mask):
+    torch.manual_seed(seed)
+    (query, key, value), mask = qkv(dtype=torch.float64), torch.from_numpy(mask)
+    output, _ = scaled_dot_product_attention(10 * query, key, value, mask)
+    for row, seen in zip(output, mask, strict=True):
+        if seen.any():
+            assert (row >= value[seen].amin(dim=0) - 1e-12).all()
+            assert (row <= value[seen].amax(dim=0) + 1e-12).all()
+        else:
+            assert (row == 0).all()
+
+
+# ---- queries that see nothing
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_blind_query_gets_zeros_and_zero_gradients(dtype):
+    output, weights, *grads = gradients(*qkv(BATCH, dtype=dtype), blind_mask())
+    query_grad, key_grad, value_grad = grads
+    assert (output[:, 1] == 0).all()
+    assert (weights[:, 1] == 0).all()
+    assert (query_grad[:, 1] == 0).all()
+    assert (key_grad[:, -1] == 0).all()
+    assert (value_grad[:, -1] == 0).all()
+    assert all(torch.isfinite(grad).all() and grad.any() for grad in grads)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_nothing_to_see_at_all(dtype):
+    nothing = torch.zeros(QUERIES, KEYS, dtype=torch.bool)
+    for tensor in gradients(*qkv(BATCH, dtype=dtype), nothing):
+        assert (tensor == 0).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_minus_infinity_hides_a_score(dtype):
+    scores = torch.tensor([[-INF, 0.0, 0.0], [-INF, -INF, -INF]], dtype=dtype, requires_grad=True)
+    weights = masked_softmax(scores)
+    weights.square().sum().backward()
+    assert_close(weights.detach(), torch.tensor([[0, 0.5, 0.5], [0, 0, 0]], dtype=dtype), rtol=0, atol=0)
+    assert_close(scores.grad, torch.zeros(2, 3, dtype=dtype), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_no_nan_arises_even_on_the_way(dtype):
+    """PyTorch's anomaly detection looks at every step backward, not only at the gradients that come out."""
+    with torch.autograd.set_detect_anomaly(True):
+        gradients(*qkv(BATCH, dtype=dtype), blind_mask())
+        scores = torch.full((QUERIES, KEYS), -INF, dtype=dtype, requires_grad=True)
+        masked_softmax(scores).square().sum().backward()
+
+
+# ---- masks of every shape
+
+MASK_SHAPES = [
+    ((BATCH,), None),
+    ((BATCH,), ()),
+    ((BATCH,), (KEYS,)),
+    ((BATCH,), (1, KEYS)),
+    ((BATCH,), (QUERIES, KEYS)),
+    ((BATCH,), (BATCH, 1, KEYS)),
+    ((BATCH,), (BATCH, QUERIES, KEYS)),
+    ((BATCH, HEADS), (QUERIES, KEYS)),
+    ((BATCH, HEADS), (BATCH, 1, KEYS)),
+    ((BATCH, HEADS), (BATCH, QUERIES, KEYS)),
+    ((BATCH, HEADS), (BATCH, 1, QUERIES, KEYS)),
+    ((BATCH, HEADS), (1, HEADS, QUERIES, KEYS)),
+    ((BATCH, HEADS), (BATCH, HEADS, QUERIES, KEYS)),
+    ((BATCH, BATCH), (BATCH, QUERIES, KEYS)),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(("lead", "shape"), MASK_SHAPES, ids=str)
+def test_agrees_with_pytorch(lead, shape, dtype):
+    query, key, value = qkv(*lead, dtype=dtype)
+    mask = None if shape is None else random_mask(*shape) if shape else torch.tensor(True)
+    per_head = mask[:, None] if shape is not None and len(shape) == 3 and len(lead) == 2 else mask
+    expected = F.scaled_dot_product_attention(query, key, value, per_head)
+    output, _ = scaled_dot_product_attention(query, key, value, mask)
+    tolerance = {"rtol": 0.02, "atol": 0.02} if dtype == torch.bfloat16 else {}
+    assert_close(output, expected, **tolerance)
+
+
+def test_gradients_agree_with_pytorch():
+    query, key, value = qkv(BATCH, dtype=torch.float64)
+    mask = random_mask(BATCH, QUERIES, KEYS)
+    ours = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
+    theirs = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
+    scaled_dot_product_attention(*ours, mask)[0].sin().sum().backward()
+    F.scaled_dot_product_attention(*theirs, mask).sin().sum().backward()
+    assert_close([tensor.grad for tensor in ours], [tensor.grad for tensor in theirs])
+
+
+def test_mask_of_three_dimensions_is_one_a_sequence_even_with_as_many_heads():
+    query, key, value = qkv(QUERIES, QUERIES)
+    mask = random_mask(QUERIES, QUERIES, KEYS)
+    _, weights = scaled_dot_product_attention(query, key, value, mask)
+    for sequence in range(QUERIES):
+        for head in range(QUERIES):
+            assert_close(weights[sequence, head] > 0, mask[sequence])
+
+
+def test_mask_that_forbids_nothing_changes_nothing():
+    query, key, value = qkv(BATCH)
+    everything = torch.ones(BATCH, QUERIES, KEYS, dtype=torch.bool)
+    with_mask = scaled_dot_product_attention(query, key, value, everything)
+    assert_close(with_mask, scaled_dot_product_attention(query, key, value), rtol=0, atol=0)
+
+
+# ---- gradients
+
+
+def doubles(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    "check", [torch.autograd.gradcheck, partial(torch.autograd.gradgradcheck, fast_mode=True)]
+)
+@pytest.mark.parametrize("mask", [None, blind_mask()], ids=["no mask", "blind query"])
+def test_gradcheck(check, mask):
+    query, key, value = doubles(QUERIES, 2), doubles(KEYS, 2), doubles(KEYS, 2)
+    assert check(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask), (query, key, value))
+    assert check(lambda scores: masked_softmax(scores, mask), (doubles(QUERIES, KEYS),))
+    assert check(attention_scores, (query, key))
+
+
+# ---- dropout
+
+
+def test_dropout_zero_is_no_dropout():
+    query, key, value = qkv(BATCH)
+    plain = scaled_dot_product_attention(query, key, value)
+    assert_close(scaled_dot_product_attention(query, key, value, dropout=0.0), plain, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("whole", "number"), [(0, 0.0), (1, 1.0)])
+def test_dropout_may_be_a_whole_number(whole, number):
+    arguments = qkv(BATCH)
+    expected = scaled_dot_product_attention(*arguments, dropout=number)
+    assert_close(scaled_dot_product_attention(*arguments, dropout=whole), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("probability", [0.25, 0.5])
+def test_dropout_rescales_what_it_keeps_and_keeps_the_expectation(probability):
+    query, key, value = (tensor.expand(2000, -1, -1) for tensor in qkv(dtype=torch.float64))
+    output, weights = scaled_dot_product_attention(query, key, value, blind_mask(), dropout=probability)
+    plain_output, plain = scaled_dot_product_attention(query, key, value, blind_mask())
+    kept = weights != 0
+    assert_close(weights[kept], plain[kept] / (1 - probability))
+    assert_close(kept[plain > 0].double().mean().item(), 1 - probability, rtol=0, atol=0.02)
+    assert_close(weights.mean(dim=0), plain[0], rtol=0, atol=0.05)
+    assert_close(output.mean(dim=0), plain_output[0], rtol=0, atol=0.15)
+    assert_close(output, weights @ value)
+
+
+def test_dropout_one_leaves_nothing():
+    output, weights = scaled_dot_product_attention(*qkv(BATCH), dropout=1.0)
+    assert not output.any()
+    assert not weights.any()
+
+
+# ---- inputs stay as they are
+
+
+def test_inputs_are_not_changed():
+    query, key, value = qkv(BATCH)
+    value[:, -1] = NAN
+    mask = blind_mask()
+    scores = torch.tensor([[NAN, 1.0], [-INF, 2.0]])
+    hidden = torch.tensor([[False, True], [True, True]])
+    arguments = query, key, value, mask, scores, hidden
+    before = [(argument.clone(), argument._version) for argument in arguments]
+    scaled_dot_product_attention(query, key, value, mask, dropout=0.5)
+    attention_scores(query, key)
+    masked_softmax(scores, hidden)
+    for argument, (copy, version) in zip(arguments, before, strict=True):
+        assert argument._version == version
+        assert_close(argument, copy, rtol=0, atol=0, equal_nan=True)
+
+
+def test_frozen_masks_expanded_from_one_entry_work():
+    query, key, value = qkv(BATCH)
+    mask = torch.tensor([True]).expand(BATCH, QUERIES, KEYS)
+    output, _ = scaled_dot_product_attention(query, key, value, mask)
+    assert_close(output, scaled_dot_product_attention(query, key, value)[0], rtol=0, atol=0)
+
+
+# ---- bad input
+
+
+def ones(*shape: int, **options) -> torch.Tensor:
+    return torch.ones(*shape, **options)
+
+
+def with_one(what: float, *shape: int) -> torch.Tensor:
+    tensor = torch.ones(*shape)
+    tensor[..., 1, 2] = what
+    return tensor
+
+
+Q, K, V = ones(2, 3, 7), ones(2, 5, 7), ones(2, 5, 11)
+S = ones(2, 3, 5)
+
+
+def attend(query=Q, key=K, value=V, mask=None, dropout=0.0):
+    return scaled_dot_product_attention(query, key, value, mask, dropout)
+
+
+TARGET = "(…, num_queries, num_keys) = (2, 3, 5)"
+FLOATING = "floating dtype such as torch.float32"
+BAD = [
+    bad("scores, query a list", lambda: attention_scores([[1.0]], K), TypeError, "query must be a torch.Tensor", "list"),
+    bad("scores, key None", lambda: attention_scores(Q, None), TypeError, "key must be a torch.Tensor", "NoneType"),
+    bad("scores, key a string", lambda: attention_scores(Q, "k"), TypeError, "key must be a torch.Tensor", "str"),
+    bad("scores, key an array", lambda: attention_scores(Q, np.ones((2, 5, 7))), TypeError, "torch.Tensor", "ndarray"),
+    bad("scores, int", lambda: attention_scores(Q.long(), K.long()), TypeError, FLOATING, "torch.int64"),
+    bad("scores, bool", lambda: attention_scores(Q.bool(), K.bool()), TypeError, FLOATING, "torch.bool"),
+    bad("scores, complex", lambda: attention_scores(Q.to(torch.complex64), K), TypeError, FLOATING, "torch.complex64"),
+    bad("scores, 8 bits", lambda: attention_scores(Q.to(torch.float8_e5m2), K), TypeError, FLOATING, "torch.float8_e5m2"),
+    bad("scores, sparse", lambda: attention_scores(ones(3, 7).to_sparse(), ones(5, 7)), TypeError, "dense", "torch.sparse_coo"),
+    bad("scores, mixed dtypes", lambda: attention_scores(Q, K.double()), TypeError, "dtype of query, torch.float32", "torch.float64"),
+    bad("scores, half and bfloat", lambda: attention_scores(Q.half(), K.bfloat16()), TypeError, "torch.float16", "torch.bfloat16"),
+    bad("scores, other device", lambda: attention_scores(Q, K.to("meta")), ValueError, "device of query, cpu", "meta"),
+    bad("scores, rank 0", lambda: attention_scores(ones(()), K), ValueError, "query must have at least 2 dimensions", "()"),
+    bad("scores, rank 1", lambda: attention_scores(Q, ones(7)), ValueError, "key must have at least 2 dimensions", "(7,)"),
+    bad("scores, head_dim differs", lambda: attention_scores(Q, ones(2, 5, 11)), ValueError, "last dimension, 7", "(2, 5, 11)"),
+    bad("scores, head_dim 0", lambda: attention_scores(ones(3, 0), ones(5, 0)), ValueError, "at least one number", "(3, 0)"),
+    bad("scores, batch differs", lambda: attention_scores(Q, ones(3, 5, 7)), ValueError, "leading dimensions, (2,)", "(3, 5, 7)"),
+    bad("scores, batch of one", lambda: attention_scores(Q, ones(1, 5, 7)), ValueError, "leading dimensions, (2,)", "(1, 5, 7)"),
+    bad("scores, no batch", lambda: attention_scores(Q, ones(5, 7)), ValueError, "leading dimensions, (2,)", "(5, 7)"),
+    bad("scores, query NaN", lambda: attention_scores(with_one(NAN, 2, 3, 7), K), ValueError, "query must be finite", "nan at index (0, 1, 2)"),
+    bad("scores, key inf", lambda: attention_scores(Q, with_one(-INF, 2, 5, 7)), ValueError, "key must be finite", "-inf at index (0, 1, 2)"),
+    bad("softmax, a list", lambda: masked_softmax([[1.0]]), TypeError, "scores must be a torch.Tensor", "list"),
+    bad("softmax, int", lambda: masked_softmax(S.int()), TypeError, FLOATING, "torch.int32"),
+    bad("softmax, complex", lambda: masked_softmax(S.to(torch.complex128)), TypeError, FLOATING, "torch.complex128"),
+    bad("softmax, rank 1", lambda: masked_softmax(ones(5)), ValueError, "scores must have at least 2 dimensions", "(5,)"),
+    bad("softmax, NaN", lambda: masked_softmax(with_one(NAN, 2, 3, 5)), ValueError, "scores must be finite (or -inf)", "nan at index (0, 1, 2)"),
+    bad("softmax, inf", lambda: masked_softmax(with_one(INF, 2, 3, 5)), ValueError, "scores must be finite (or -inf)", "inf at index (0, 1, 2)"),
+    bad("softmax, visible NaN", lambda: masked_softmax(with_one(NAN, 2, 3, 5), ones(3, 5).bool()), ValueError, "where the mask is True", "nan"),
+    bad("softmax, mask of 0 and 1", lambda: masked_softmax(S, ones(3, 5)), TypeError, "torch.bool (True = may attend)", "torch.float32"),
+    bad("softmax, mask of ints", lambda: masked_softmax(S, ones(3, 5).long()), TypeError, "torch.bool (True = may attend)", "torch.int64"),
+    bad("softmax, mask a list", lambda: masked_softmax(S, [[True]]), TypeError, "boolean torch.Tensor (True = may attend)", "list"),
+    bad("softmax, mask a bool", lambda: masked_softmax(S, True), TypeError, "boolean torch.Tensor (True = may attend)", "bool"),
+    bad("softmax, mask too wide", lambda: masked_softmax(S, ones(3, 7).bool()), ValueError, TARGET, "(3, 7)"),
+    bad("softmax, mask transposed", lambda: masked_softmax(S, ones(5, 3).bool()), ValueError, TARGET, "(5, 3)"),
+    bad("softmax, mask of another rank", lambda: masked_softmax(S, ones(1, 2, 3, 5).bool()), ValueError, TARGET, "(1, 2, 3, 5)"),
+    bad("softmax, mask elsewhere", lambda: masked_softmax(S, ones(3, 5).bool().to("meta")), ValueError, "device of the scores, cpu", "meta"),
+    bad("attention, query a list", lambda: attend(query=[1.0]), TypeError, "query must be a torch.Tensor", "list"),
+    bad("attention, value a list", lambda: attend(value=[1.0]), TypeError, "value must be a torch.Tensor", "list"),
+    bad("attention, value int", lambda: attend(value=V.long()), TypeError, FLOATING, "torch.int64"),
+    bad("attention, value double", lambda: attend(value=V.double()), TypeError, "dtype of key, torch.float32", "torch.float64"),
+    bad("attention, value elsewhere", lambda: attend(value=V.to("meta")), ValueError, "device of key, cpu", "meta"),
+    bad("attention, key elsewhere", lambda: attend(key=K.to("meta")), ValueError, "device of query, cpu", "meta"),
+    bad("attention, value rank 1", lambda: attend(value=ones(5)), ValueError, "at least 2 dimensions", "(5,)"),
+    bad("attention, value for fewer keys", lambda: attend(value=ones(2, 3, 11)), ValueError, "one row for each key, shape (2, 5, any)", "(2, 3, 11)"),
+    bad("attention, value of another batch", lambda: attend(value=ones(3, 5, 11)), ValueError, "shape (2, 5, any)", "(3, 5, 11)"),
+    bad("attention, key transposed", lambda: attend(key=ones(2, 7, 5)), ValueError, "last dimension, 7", "(2, 7, 5)"),
+    bad("attention, query NaN", lambda: attend(query=with_one(NAN, 2, 3, 7)), ValueError, "query must be finite", "nan at index (0, 1, 2)"),
+    bad("attention, key inf", lambda: attend(key=with_one(INF, 2, 5, 7)), ValueError, "key must be finite", "inf at index (0, 1, 2)"),
+    bad("attention, value NaN", lambda: attend(value=with_one(NAN, 2, 5, 11)), ValueError, "value must be finite where the mask lets it be seen", "nan"),
+    bad("attention, NaN that one query sees", lambda: attend(value=with_one(NAN, 2, 5, 11), mask=torch.eye(3, 5).bool()), ValueError, "value must be finite", "nan"),
+    bad("attention, mask of 0 and -inf", lambda: attend(mask=torch.zeros(3, 5)), TypeError, "torch.bool", "torch.float32; for 0 and 1 write mask.bool(), for 0 and -inf write mask == 0"),
+    bad("attention, mask of bytes", lambda: attend(mask=ones(3, 5).byte()), TypeError, "torch.bool", "torch.uint8"),
+    bad("attention, mask a string", lambda: attend(mask="causal"), TypeError, "boolean torch.Tensor", "str"),
+    bad("attention, mask an array", lambda: attend(mask=np.ones((3, 5), dtype=bool)), TypeError, "boolean torch.Tensor", "ndarray"),
+    bad("attention, mask too short", lambda: attend(mask=ones(2, 5).bool()), ValueError, TARGET, "(2, 5)"),
+    bad("attention, mask of another batch", lambda: attend(mask=ones(3, 3, 5).bool()), ValueError, TARGET, "(3, 3, 5)"),
+    bad("attention, mask elsewhere", lambda: attend(mask=ones(3, 5).bool().to("meta")), ValueError, "device of the scores, cpu", "meta"),
+    bad("attention, dropout negative", lambda: attend(dropout=-0.1), ValueError, "dropout must lie between 0 and 1", "-0.1"),
+    bad("attention, dropout above 1", lambda: attend(dropout=2), ValueError, "dropout must lie between 0 and 1", "2"),
+    bad("attention, dropout NaN", lambda: attend(dropout=NAN), ValueError, "dropout must lie between 0 and 1", "nan"),
+    bad("attention, dropout a bool", lambda: attend(dropout=True), TypeError, "dropout must be a number from 0 to 1", "bool True"),
+    bad("attention, dropout a string", lambda: attend(dropout="0.1"), TypeError, "dropout must be a number from 0 to 1", "str '0.1'"),
+    bad("attention, dropout None", lambda: attend(dropout=None), TypeError, "dropout must be a number from 0 to 1", "NoneType"),
+    bad("attention, dropout a tensor", lambda: attend(dropout=torch.tensor(0.1)), TypeError, "a number from 0 to 1", "Tensor"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_bad_input(call, error, message):
+    assert_named(call, error, message)
+
+
+def test_long_half_precision_vectors_do_not_overflow():
+    # 1024 · 20 · 20 is 409,600, beyond float16; divided by √1024 = 32 it is 12,800.
+    query, key = torch.full((1, 1024), 20.0).half(), torch.full((1, 1024), -20.0).half()
+    assert attention_scores(query, key).item() == -12800.0
