@@ -1,0 +1,102 @@
+"""Checks the built pages of the course: as files, and in a browser at desktop and phone width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from polyglot_book.checks_html import check_site, english_left, parse
+from tests.browser import Browser, chromium, serve, visit
+
+ROOT = Path(__file__).parents[2]
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+PAGES = [TOC["root"], *(page["file"] for home in TOC["chapters"] for page in [home, *home["sections"]])]
+# Names that are the same in every language.
+NAMES = {"Polyhead", ".ipynb", ".md", ".pdf", "softmax", "dropout", "PyTorch", "d2l 1.0"}
+SOURCES = "#sources"
+
+WINDOWS = [
+    pytest.param(
+        {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}, id=f"{width}-{scheme}"
+    )
+    for width in (390, 1280)
+    for scheme in ("light", "dark")
+]
+
+# Text of a figure that its picture cuts off, in pixels.
+CLIPPED = """
+() => [...document.querySelectorAll('svg.polyglot-figure')].flatMap(svg => {
+  const frame = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter(text => {
+    const box = text.getBoundingClientRect();
+    return box.left < frame.left - 1 || box.right > frame.right + 1
+        || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+  }).map(text => text.textContent);
+})
+"""
+# The smallest text of the figures, in pixels on the screen.
+SMALLEST = """
+() => Math.min(99, ...[...document.querySelectorAll('svg.polyglot-figure text')]
+  .map(text => text.getBBox().height * text.getScreenCTM().d))
+"""
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with serve(site) as base:
+        yield base
+
+
+def test_the_pages_violate_nothing(site: Path) -> None:
+    violations = check_site(site, NAMES, SOURCES)
+    assert violations == [], "\n" + "\n".join(violations)
+
+
+@pytest.mark.parametrize("options", WINDOWS)
+def test_every_page_shows_whole_and_quietly(
+    window: Browser, address: str, options: dict[str, object]
+) -> None:
+    problems = []
+    with visit(window, address, **options) as seen:
+        for name in PAGES:
+            seen.page.goto(f"/{name}.html", wait_until="networkidle")
+            wide = seen.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            if wide > 0:
+                problems.append(f"{name}: {wide} px wider than the window")
+            problems += [f"{name}: a figure cuts {text!r} off" for text in seen.page.evaluate(CLIPPED)]
+            if (height := seen.page.evaluate(SMALLEST)) < 8:
+                problems.append(f"{name}: text of {height:.1f} px in a figure")
+            problems += [
+                f"{name}: English is left: {text!r}"
+                for text in english_left(parse(seen.page.content()), NAMES, SOURCES)
+            ]
+        problems += seen.problems()
+    assert problems == [], "\n" + "\n".join(problems)
+
+
+def test_the_root_leads_to_the_choice_of_language(window: Browser, address: str) -> None:
+    with visit(window, address, locale="ko-KR") as seen:
+        seen.page.goto("/")
+        seen.page.wait_for_url("**/book/index.html")
+        links = seen.page.locator("main a[hreflang]")
+        assert {link.get_attribute("hreflang") for link in links.all()} >= {"en", "zh-TW", "zh-CN", "ko"}
+        assert seen.problems() == []
+
+
+def test_the_switcher_keeps_the_section_of_a_chapter(window: Browser, address: str) -> None:
+    with visit(window, address, viewport={"width": 390, "height": 900}) as seen:
+        seen.page.goto("/book/en/01-single-head.html#why-scale")
+        seen.page.click(".polyglot-switcher summary")
+        seen.page.click('.polyglot-switcher a[lang="zh-TW"]')
+        seen.page.wait_for_url("**/book/zh-TW/01-single-head.html#why-scale")
+        top = seen.page.evaluate("document.getElementById('why-scale').getBoundingClientRect().top")
+        assert -1 <= top < 300

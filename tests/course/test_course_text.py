@@ -1,0 +1,84 @@
+"""Checks the course's text, translations and notebooks; nbval, beside it, executes the notebooks again."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from polyglot_book.checks import check_parity, check_stored, check_translations, check_wording
+from polyglot_book.config import Book
+from polyglot_book.violations import Violation
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("check", [check_translations, check_parity, check_wording, check_stored])
+def test_the_book_violates_nothing(book: Book, check: Callable[[Book], list[Violation]]) -> None:
+    violations = check(book)
+    assert violations == [], "\n" + "\n".join(map(str, violations))
+
+
+def test_every_chapter_of_every_language_is_in_the_table_of_contents(book: Book) -> None:
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    listed = [page["file"] for home in toc["chapters"] for page in [home, *home.get("sections", [])]]
+    written = [
+        f"book/{path.parent.name}/{path.stem}"
+        for code in book.languages
+        for path in (ROOT / "chapters" / code).glob("*.md")
+    ]
+    assert sorted(listed) == sorted(written)
+
+
+def test_every_language_has_the_same_chapters_in_the_same_order(book: Book) -> None:
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    orders = {
+        home["file"].split("/")[1]: [page["file"].split("/")[2] for page in home["sections"]]
+        for home in toc["chapters"]
+    }
+    assert list(orders) == list(book.languages)
+    assert len({tuple(order) for order in orders.values()}) == 1
+
+
+def test_chapters_end_with_exercises_summary_and_sources(book: Book) -> None:
+    for path in (ROOT / "chapters" / book.reference.code).glob("[0-9]*.md"):
+        text = path.read_text(encoding="utf-8")
+        assert text.count(":class: exercise") >= 3, path.name
+        assert "checks." in text, path.name
+        ids = re.findall(r'^\+\+\+ \{"id": "([^"]+)"', text, flags=re.M)
+        assert ids[-2:] == ["summary", "sources"], path.name
+
+
+def test_requirements_pin_what_the_project_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = project["dependencies"] + [
+        name for names in project["optional-dependencies"].values() for name in names
+    ]
+    names = {re.split(r"[<>=\[]", need)[0].lower().replace("_", "-") for need in needed}
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.]+", pin)] == []
+    assert names <= {pin.split("==")[0].lower().replace("_", "-") for pin in pins}
+
+
+def test_the_readme_names_only_targets_that_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, flags=re.M))
+    for name in ("README.md", "CONTRIBUTING.md"):
+        named = re.findall(r"`make ([a-z]+)", (ROOT / name).read_text(encoding="utf-8"))
+        assert named
+        assert set(named) <= targets, name
+
+
+def test_no_file_is_over_five_megabytes() -> None:
+    ignored = {".git", ".venv", "_build"}
+    large = [
+        path
+        for path in ROOT.rglob("*")
+        if not ignored & set(path.relative_to(ROOT).parts) and path.is_file() and path.stat().st_size > 5e6
+    ]
+    assert large == []
