@@ -81,16 +81,19 @@ class Glossary:
         """The terms alone, one a line, for a terminal."""
         return "\n".join(" | ".join(str(term[code]) for code in self.order) for term in self.rows)
 
-    def _repr_html_(self) -> str:
+    def _repr_markdown_(self) -> str:
         """The table that a notebook and the site show."""
         keys = [f"language.{code}" for code in self.order]
         labels = [terminology()["labels"][key][self.order[0]] for key in (keys[0], "meaning", *keys[1:])]
-        head = "".join(f"<th scope='col'>{escape(label)}</th>" for label in labels)
-        body = "".join(self._row(term) for term in self.rows)
-        return f"<table class='glossary'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        lines = [labels, ["---"] * len(labels), *(self._cells(term) for term in self.rows)]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
-    def _row(self, term: dict[str, Any]) -> str:
+    def _cells(self, term: dict[str, Any]) -> list[str]:
         own, *others = self.order
-        cells = [f"<th scope='row'>{escape(str(term[own]))}</th><td>{escape(str(term['means'][own]))}</td>"]
-        cells += [f"<td lang='{code}'>{escape(str(term[code]))}</td>" for code in others]
-        return f"<tr>{''.join(cells)}</tr>"
+        # The language of each word, for fonts: the same character is written in two ways in zh-TW and zh-CN.
+        foreign = [f'<span lang="{code}">{_cell(term[code])}</span>' for code in others]
+        return [f"**{_cell(term[own])}**", _cell(term["means"][own]), *foreign]
+
+
+def _cell(phrase: object) -> str:
+    return escape(str(phrase), quote=False).replace("|", "\\|")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -64,4 +66,17 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_js_file("polyglot.js", loading_method="defer")
     # One language is spoken at a time: pages can be read side by side in processes of their own, each of
     # which is told the language; a process that only writes is not.
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+    return {
+        "version": "1",
+        "env_version": _fingerprint(),
+        "parallel_read_safe": True,
+        "parallel_write_safe": False,
+    }
+
+
+def _fingerprint() -> int:
+    """A number that changes with the extension, so that Sphinx then reads every page anew."""
+    files = sorted(
+        path for path in Path(__file__).parent.rglob("*") if path.suffix in {".py", ".yml", ".html"}
+    )
+    return zlib.crc32(b"".join(path.read_bytes() for path in files))

@@ -35,11 +35,14 @@ def visit_cards(writer: HTML5Translator, node: language_cards) -> None:
     pages = Pages.from_config(app.config)
     speaking = SPEAKER.language
     rows: list[str] = []
+    # The page's own heading says a title that is the same in all languages.
+    titles_differ = len({language.title for language in pages.languages.values()}) > 1
     for language in pages.languages.values():
         SPEAKER.language = language
         code = escape(language.code)
         href = escape(app.builder.get_relative_uri(node["docname"], pages.home(language)))
-        texts = [("name", language.name), ("title", language.title), ("tagline", language.tagline)]
+        title = language.title if titles_differ else ""
+        texts = [("name", language.name), ("title", title), ("tagline", language.tagline)]
         spans = [f'<span class="polyglot-card-{kind}">{escape(text)}</span>' for kind, text in texts if text]
         # The script shows it on the card that it suggests.
         suggestion = escape(translate("Your language"))
