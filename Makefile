@@ -4,7 +4,7 @@ RUN := .venv/bin/python
 SITE := _build/html
 PAGES := _config.yml _toc.yml $(shell find book src/polyglot_book -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
 
-.PHONY: help environment site serve test notebooks translations sync mark check lint format fonts clean
+.PHONY: help environment site serve test notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -52,6 +52,9 @@ format: environment         ## put the Python code into the project's style
 
 fonts: environment          ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
 	@$(RUN) -m polyhead.fonts.subset
+
+bench: environment          ## measure speed and memory of seven ways to attend; QUICK=1 takes a minute
+	@$(RUN) -m benchmarks $(if $(QUICK),--quick)
 
 clean:                      ## remove what was built; the environment stays
 	rm -rf _build

@@ -57,8 +57,8 @@ def boolean(name: str, tensor: object) -> Tensor:
     return tensor
 
 
-def expanded_mask(mask: object, target: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return `mask` expanded to `target`, the shape (…, num_queries, num_keys) of the scores.
+def aligned_mask(mask: object, target: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return `mask` with the dimensions of `target`, (…, num_queries, num_keys), each whole or 1.
 
     A mask of three dimensions is (batch, num_queries, num_keys); where the scores have four, one for the
     heads, it serves every head alike.
@@ -72,11 +72,17 @@ def expanded_mask(mask: object, target: tuple[int, ...], device: torch.device) -
         raise ValueError(f"mask must be on the device of the scores, {device}, got {checked.device}")
     aligned = checked.unsqueeze(1) if checked.ndim == 3 and len(target) == 4 else checked
     try:
-        return aligned.expand(target)
+        aligned.expand(target)
     except RuntimeError:
         raise ValueError(
             f"mask must broadcast to (…, num_queries, num_keys) = {target}, got shape {shape(checked)}"
         ) from None
+    return aligned[(None,) * (len(target) - aligned.ndim)]
+
+
+def expanded_mask(mask: object, target: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return `mask` expanded to `target`; see `aligned_mask`."""
+    return aligned_mask(mask, target, device).expand(target)
 
 
 def query_and_key(query: object, key: object) -> None:
@@ -114,6 +120,65 @@ def key_and_value(key: Tensor, value: object) -> None:
             f"value must have one row for each key, shape ({', '.join(map(str, key.shape[:-1]))}, any), "
             f"got {shape(value)}"
         )
+
+
+def rank(name: str, tensor: Tensor, expected: int) -> None:
+    """Raise ValueError unless the tensor has `expected` dimensions."""
+    if tensor.ndim != expected:
+        raise ValueError(f"{name} must have {expected} dimensions, got shape {shape(tensor)}")
+
+
+def tokens(
+    query: object,
+    key: object,
+    value: object,
+    weight: Tensor,
+    names: tuple[str, str, str] = ("query", "key", "value"),
+) -> None:
+    """Raise unless the three fit together, and the first projection, whose `weight` is (any, embed_dim).
+
+    Raises:
+        TypeError: one is not a floating tensor, or has another dtype than the projection.
+        ValueError: one is not (batch, num_tokens, embed_dim), or batches, devices, or the numbers of keys and
+            values differ.
+    """
+    embed_dim = weight.shape[1]
+    checked = [floating(name, each) for name, each in zip(names, (query, key, value), strict=True)]
+    for name, tensor in zip(names, checked, strict=True):
+        same_kind(name, tensor, "the projections", weight)
+        if tensor.ndim != 3 or tensor.shape[2] != embed_dim:
+            raise ValueError(
+                f"{name} must have shape (batch, num_tokens, embed_dim = {embed_dim}), got {shape(tensor)}"
+            )
+        if len(tensor) != len(checked[0]):
+            raise ValueError(
+                f"{name} must have the batch of {names[0]}, {len(checked[0])}, got {len(tensor)}"
+            )
+    if checked[2].shape[1] != checked[1].shape[1]:
+        raise ValueError(
+            f"{names[2]} must have one row for each of {names[1]}, {checked[1].shape[1]}, "
+            f"got {checked[2].shape[1]}"
+        )
+
+
+def divided(name: str, number: int, by_name: str, by: object) -> int:
+    """Return `number` / `by` if `by` is an int of at least 1 that divides it.
+
+    Raises:
+        TypeError: `by` is no int.
+        ValueError: it is below 1, or does not divide.
+    """
+    divisor = at_least(by_name, by)
+    if number % divisor:
+        raise ValueError(f"{by_name} must divide {name} = {number}, got {divisor}")
+    return number // divisor
+
+
+def head_dim(
+    embed_dim: int, num_heads: object, name: str = "embed_dim", heads_name: str = "num_heads"
+) -> int:
+    """Return embed_dim / num_heads; see `divided`."""
+    return divided(name, embed_dim, heads_name, num_heads)
 
 
 def finite(name: str, tensor: Tensor, why: str = "") -> None:

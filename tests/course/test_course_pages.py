@@ -15,7 +15,14 @@ ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 PAGES = [TOC["root"], *(page["file"] for home in TOC["chapters"] for page in [home, *home["sections"]])]
 # Names that are the same in every language.
-NAMES = {"Polyhead", ".ipynb", ".md", ".pdf", "softmax", "dropout", "PyTorch", "d2l 1.0"}
+NAMES = {"Polyhead", ".ipynb", ".md", ".pdf", "softmax", "dropout", "PyTorch", "d2l 1.0", "NaN", "NaN."}
+NAMES |= {
+    "（Cordonnier et al. 2020）",
+    "Hugging Face",
+    "Annotated Transformer",
+    "d2l, Annotated Transformer",
+    "d2l、Annotated Transformer",
+}
 SOURCES = "#sources"
 
 WINDOWS = [
@@ -40,7 +47,7 @@ CLIPPED = """
 # The smallest text of the figures, in pixels on the screen.
 SMALLEST = """
 () => Math.min(99, ...[...document.querySelectorAll('svg.polyglot-figure text')]
-  .map(text => text.getBBox().height * text.getScreenCTM().d))
+  .map(text => { const to = text.getScreenCTM(); return text.getBBox().height * Math.hypot(to.c, to.d); }))
 """
 
 

@@ -17,6 +17,9 @@ for _name in [name for name in sys.modules if name == "polyhead" or name.startsw
     del sys.modules[_name]
 jaxtyping.install_import_hook("polyhead", f"{shape_checks.__name__}.check")
 
+# The tensors are tiny, and threads of several processes would wait for one another: minutes against seconds.
+torch.set_num_threads(1)
+
 hypothesis.settings.register_profile(
     "polyhead", deadline=None, database=None, derandomize=True, max_examples=30
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from polyhead import plots, scaled_dot_product_attention, sentence
+from polyhead import causal_mask, padding_mask, plots, scaled_dot_product_attention, sentence
 
 X = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])
 Q = torch.tensor([[2.0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 2], [2, 0, 0, 2]])
@@ -25,13 +25,20 @@ STEPS = {
     "output": OUTPUT,
 }
 
+PADDING = padding_mask(torch.tensor([4]), 5)[0].expand(5, 5)
+MASKS = {"padding": PADDING, "causal": causal_mask(5), "both": PADDING & causal_mask(5)}
 FIGURES = {
     "course_map": lambda: plots.course_map(["01-single-head"]),
     "five_steps": lambda: plots.five_steps(**STEPS, tokens=sentence()),
+    "head_weights": lambda: plots.head_weights(
+        torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1), sentence()
+    ),
     "heatmap": lambda: plots.heatmap(WEIGHTS, sentence(), highest=1),
     "heatmap of negative numbers": lambda: plots.heatmap(
         V - 2, sentence(), ["x", "y"], title="V", decimals=1
     ),
+    "masks": lambda: plots.masks(MASKS, [*sentence(), "[PAD]"]),
     "scaling_curves": lambda: plots.scaling_curves(HEAD_DIMS, FALLING, FALLING, num_keys=32),
+    "transpose_path": lambda: plots.transpose_path(STEPS["queries"][None], 2),
     "weighted_sums": lambda: plots.weighted_sums(V, OUTPUT, sentence()),
 }

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 import polyhead
 from polyhead import Glossary, checks, get_language, language, sentence, set_language
 from polyhead.language import LANGUAGES, terminology, text
+from tests.polyhead import test_many_heads, test_masked_attention, test_transpose_exercise
 from tests.polyhead.bad_input import assert_named, bad
 from tests.polyhead.figures import FIGURES
 
@@ -196,6 +197,12 @@ def test_every_label_is_used(monkeypatch, capsys):
         lambda q, k, v: q @ k.mT @ v * 0,
     ):
         checks.attention(candidate)
+    for masked in test_masked_attention.WRONG.values():
+        checks.masked_attention(masked[1])
+    for _, several in test_many_heads.WRONG.values():
+        checks.multi_head(several)
+    for several in test_transpose_exercise.WRONG.values():
+        checks.transpose_qkv(several)
     chapters = [path.read_text(encoding="utf-8") for path in Path("chapters").glob("en/*.md")]
     assert chapters
     unused = [

@@ -58,6 +58,7 @@ def keys_in(name: str) -> list[str]:
             )
         ],
         "weighted_sums": [*tokens, "point.value", "point.output"],
+        "transpose_path": [],
     }.get(name, tokens)
 
 

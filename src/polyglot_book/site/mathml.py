@@ -136,6 +136,8 @@ def _merge_numbers(math: ET.Element) -> None:
     r"""Write `10{,}000` as one number: the comma would get an operator's space."""
     for parent in math.iter():
         for index in range(len(parent) - 2, 0, -1):
+            if index + 1 == len(parent):
+                continue  # the end has just been merged into what stood before it
             before, comma, after = parent[index - 1 : index + 2]
             if (
                 (before.tag, comma.tag, after.tag) == ("mn", "mrow", "mn")

@@ -58,6 +58,7 @@ def test_variants_are_characters() -> None:
     assert _texts(r"\mathbb{1}", "mn") == ["𝟙"]
     assert _texts(r"\mathrm{head}_i", "mi") == ["head", "i"]
     assert _texts(r"10{,}000", "mn") == ["10,000"]
+    assert _texts(r"1{,}050{,}624", "mn") == ["1,050,624"]
 
 
 def test_lines_without_an_environment_are_lines() -> None:

@@ -1,0 +1,1 @@
+"""Speed and memory of multi-head attention, seven ways: `make bench`."""

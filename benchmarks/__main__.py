@@ -1,0 +1,80 @@
+"""`make bench`: time and memory of the seven forms, printed as Markdown tables."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+from benchmarks.forms import make
+from benchmarks.measure import PASSES, Results, measure
+from benchmarks.tables import report
+
+LENGTHS = [128, 256, 512, 1024, 2048, 4096]
+EMBED_DIM, NUM_HEADS = 512, 8
+FULL_LENGTH = 256  # up to here every round is run; of longer sequences, in proportion, fewer
+FEWEST_ROUNDS = 5
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print."""
+    options = _options(arguments)
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    forms = make(EMBED_DIM, NUM_HEADS)
+    results: Results = {kind: {} for kind in PASSES}
+    for length in options.lengths:
+        rounds = max(
+            min(FEWEST_ROUNDS, options.rounds), options.rounds * FULL_LENGTH // max(length, FULL_LENGTH)
+        )
+        print(f"length {length}: {rounds} rounds ...", file=sys.stderr, flush=True)
+        for kind, by_form in measure(forms, length, EMBED_DIM, rounds).items():
+            results[kind][length] = by_form
+    print(f"# Multi-head attention, seven ways\n\n{_conditions()}\n\n{report(results)}")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--lengths", type=_positive, nargs="+", default=None, help=f"default {LENGTHS}")
+    parser.add_argument(
+        "--rounds", type=_positive, default=None, help="rounds at short lengths (100); fewer at long ones"
+    )
+    parser.add_argument("--threads", type=_positive, default=1, help="of PyTorch (1)")
+    parser.add_argument("--quick", action="store_true", help="lengths 128 and 512, 20 rounds: under a minute")
+    options = parser.parse_args(arguments)
+    options.lengths = list(dict.fromkeys(options.lengths or (LENGTHS[:3:2] if options.quick else LENGTHS)))
+    options.rounds = options.rounds or (20 if options.quick else 100)
+    return options
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
+
+
+def _conditions() -> str:
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "d2l", "polyhead"))
+    return (
+        f"Self-attention, batch 1, embed_dim {EMBED_DIM}, {NUM_HEADS} heads, float32; threads: "
+        f"{torch.get_num_threads()}. {versions}, Python {platform.python_version()}; {_processor()}, "
+        f"{torch.backends.cpu.get_cpu_capability()}. Ratios are medians over interleaved rounds."
+    )
+
+
+def _processor() -> str:
+    described = Path("/proc/cpuinfo")
+    if described.exists():
+        for line in described.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    main()

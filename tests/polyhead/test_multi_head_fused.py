@@ -1,0 +1,548 @@
+from __future__ import annotations
+
+import copy
+import io
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from polyhead import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+
+BATCH, QUERIES, KEYS, HEADS, HEAD_DIM = 2, 3, 5, 6, 7
+EMBED_DIM = HEADS * HEAD_DIM
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 5e-2, torch.float32: 1e-5, torch.float64: 1e-10}
+NAN = math.nan
+
+
+def inputs(dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What asks, and what is looked at."""
+    query, key, value = (torch.randn(BATCH, n, EMBED_DIM).to(dtype) for n in (QUERIES, KEYS, KEYS))
+    return query, key, value
+
+
+def module_of(dtype: torch.dtype = torch.float64, **options) -> MultiHeadAttention:
+    module = MultiHeadAttention(EMBED_DIM, HEADS, **options).to(dtype)
+    if module.input_projection.bias is not None:
+        torch.nn.init.normal_(module.input_projection.bias)
+        torch.nn.init.normal_(module.output_projection.bias)
+    return module
+
+
+def by_hand(module, query, key, value, mask=None, gates=None):
+    """The same attention in plain steps, with the functions of chapter 1."""
+    sizes = [EMBED_DIM, *[module.num_kv_heads * HEAD_DIM] * 2]
+    weights = module.input_projection.weight.split(sizes)
+    biases = module.input_projection.bias.split(sizes)
+    q, k, v = (
+        F.linear(x, w, b).view(BATCH, x.shape[1], -1, HEAD_DIM).transpose(1, 2)
+        for x, w, b in zip((query, key, value), weights, biases, strict=True)
+    )
+    shared = torch.arange(HEADS) // (HEADS // module.num_kv_heads)  # which keys each head uses
+    output, attention = scaled_dot_product_attention(q, k[:, shared], v[:, shared], mask)
+    if gates is not None:
+        output = output * gates[..., None, None]
+    joined = torch.cat(list(output.unbind(dim=1)), dim=-1)
+    return F.linear(joined, module.output_projection.weight, module.output_projection.bias), attention
+
+
+class TinyCache:
+    """All keys and values so far, one after another."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def update(self, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.pairs.append((key, value))
+        keys, values = zip(*self.pairs, strict=True)
+        return torch.cat(keys, dim=2), torch.cat(values, dim=2)
+
+
+def everything(module, *arguments, **options):
+    """Outputs, weights if any, and the gradients of all inputs and parameters."""
+    module.zero_grad()
+    leaves = [tensor.clone().requires_grad_() for tensor in arguments]
+    output, weights = module(*leaves, **options)
+    output.sin().sum().backward()
+    found = [output.detach(), *(leaf.grad for leaf in leaves)]
+    return found + [parameter.grad.clone() for parameter in module.parameters()], weights
+
+
+# ---- keys and values in groups
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("num_kv_heads", [None, 1, 2, 3, 6])
+def test_heads_of_a_group_share_keys_and_values(num_kv_heads, need_weights):
+    module, arguments = module_of(num_kv_heads=num_kv_heads), inputs()
+    output, weights = module(*arguments, need_weights=need_weights)
+    expected, expected_weights = by_hand(module, *arguments)
+    assert_close(output, expected)
+    if need_weights:
+        assert_close(weights, expected_weights)
+
+
+@pytest.mark.parametrize("num_kv_heads", [1, 2, 3])
+def test_groups_need_fewer_parameters(num_kv_heads):
+    module = MultiHeadAttention(EMBED_DIM, HEADS, num_kv_heads=num_kv_heads)
+    rows = EMBED_DIM + 2 * num_kv_heads * HEAD_DIM
+    expected = (rows + EMBED_DIM) * (EMBED_DIM + 1)
+    assert sum(parameter.numel() for parameter in module.parameters()) == expected
+
+
+def test_number_of_parameters_and_names():
+    sizes = {name: tuple(p.shape) for name, p in MultiHeadAttention(512, 8).named_parameters()}
+    assert sizes == {
+        "input_projection.weight": (1536, 512),
+        "input_projection.bias": (1536,),
+        "output_projection.weight": (512, 512),
+        "output_projection.bias": (512,),
+    }
+    assert sum(math.prod(size) for size in sizes.values()) == 1_050_624
+    assert repr(MultiHeadAttention(6, 3, 1)).startswith(
+        "MultiHeadAttention(\n  embed_dim=6, num_heads=3, num_kv_heads=1\n"
+    )
+
+
+# ---- missing arguments, and the paths they choose
+
+
+def test_missing_arguments():
+    module, (query, memory, _) = module_of(), inputs()
+    assert_close(module(query)[0], module(query, query.clone(), query.clone())[0])
+    assert_close(module(query, memory)[0], module(query, memory, memory.clone())[0])
+    assert_close(module(query, value=query + 1)[0], module(query, query.clone(), query + 1)[0])
+    assert module(query)[1] is None
+
+
+MASKS = {
+    "none": None,
+    "one row": torch.arange(KEYS) < 4,
+    "causal": causal_mask(QUERIES, KEYS),
+    "padding": padding_mask(torch.tensor([2, 5]), KEYS),
+    "per sequence": padding_mask(torch.tensor([[1, 2, 5], [0, 3, 4]]), KEYS),
+    "per head": torch.arange(HEADS * QUERIES * KEYS).view(1, HEADS, QUERIES, KEYS) % 3 > 0,
+    "padding of four dimensions": padding_mask(torch.tensor([2, 0]), KEYS)[:, None],
+}
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_with_and_without_weights_it_is_the_same(dtype, mask, is_causal):
+    module, arguments = module_of(dtype), inputs(dtype)
+    whole = mask
+    if is_causal:
+        whole = causal_mask(QUERIES, KEYS) if mask is None else mask & causal_mask(QUERIES, KEYS)
+    wide = copy.deepcopy(module).double()
+    aligned = whole[:, None] if whole is not None and whole.ndim == 3 else whole
+    expected, expected_weights = by_hand(wide, *(tensor.double() for tensor in arguments), aligned)
+    fused, none = everything(module, *arguments, mask=mask, is_causal=is_causal)
+    explicit, weights = everything(module, *arguments, mask=mask, is_causal=is_causal, need_weights=True)
+    tolerance = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
+    assert none is None
+    assert (fused[0].dtype, weights.dtype) == (dtype, dtype)
+    assert_close(fused[0].double(), expected, **tolerance)
+    assert_close(weights.double(), expected_weights, **tolerance)
+    for one, other in zip(fused, explicit, strict=True):
+        scale = max(1.0, other.abs().max().item())
+        assert_close(one / scale, other / scale, **tolerance)
+        assert torch.isfinite(one).all()
+
+
+def test_mask_that_forbids_nothing_changes_nothing():
+    module, arguments = module_of(), inputs()
+    everyone = torch.ones(BATCH, QUERIES, KEYS, dtype=torch.bool)
+    assert_close(module(*arguments, mask=everyone)[0], module(*arguments)[0])
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_what_mask_and_causality_hide_together_may_be_rubbish(need_weights):
+    """The mask alone would let the first query see the last token."""
+    module, x = module_of(), torch.randn(BATCH, KEYS, EMBED_DIM).double()
+    mask = torch.ones(KEYS, KEYS, dtype=torch.bool)
+    mask[-1], mask[1:, -1] = False, False
+    options = {"mask": mask, "is_causal": True, "need_weights": need_weights}
+    expected, _ = everything(module, x, **options)
+    x[:, -1] = NAN
+    actual, _ = everything(module, x, **options)
+    assert_close(actual, expected, rtol=0, atol=0)
+    cross = x.clone().nan_to_num(), x
+    assert torch.isfinite(module(*cross, **options)[0]).all()
+
+
+# ---- no query sees a later key
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_causal_is_the_causal_mask(need_weights):
+    module, x = module_of(), torch.randn(BATCH, KEYS, EMBED_DIM).double()
+    output, weights = module(x, is_causal=True, need_weights=need_weights)
+    expected, expected_weights = module(x, mask=causal_mask(KEYS), need_weights=True)
+    assert_close(output, expected)
+    if need_weights:
+        assert_close(weights, expected_weights)
+        assert_close((weights > 0).all(dim=1).all(dim=0), torch.ones(KEYS, KEYS).tril().bool())
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_causal_leaks_nothing_from_the_future(need_weights):
+    module, x = module_of(), torch.randn(BATCH, KEYS, EMBED_DIM).double()
+    output, _ = module(x, is_causal=True, need_weights=need_weights)
+    for i in range(KEYS):
+        changed = x.clone()
+        changed[:, i:] += 100
+        again, _ = module(changed, is_causal=True, need_weights=need_weights)
+        assert_close(again[:, :i], output[:, :i], rtol=1e-13, atol=1e-13)
+        assert not torch.isclose(again[:, i], output[:, i]).all()
+
+
+def test_causal_with_more_keys_than_queries_is_aligned_at_the_end():
+    module, (query, key, value) = module_of(), inputs()
+    output, weights = module(query, key, value, is_causal=True, need_weights=True)
+    assert_close(output, module(query, key, value, mask=causal_mask(QUERIES, KEYS))[0])
+    assert_close(weights[0, 0] > 0, torch.ones(QUERIES, KEYS).tril(KEYS - QUERIES).bool())
+    assert_close(module(query, key, value, is_causal=True)[0], output)
+
+
+# ---- a cache of keys and values
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("num_kv_heads", [None, 2])
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.booleans())
+@settings(max_examples=10)
+def test_step_by_step_is_all_at_once(num_kv_heads, need_weights, steps, masked):
+    module = module_of(num_kv_heads=num_kv_heads)
+    total = sum(steps)
+    x = torch.randn(BATCH, total, EMBED_DIM).double()
+    mask = None
+    if masked:
+        mask = torch.rand(BATCH, total, total) < 0.5
+    expected, expected_weights = module(x, mask=mask, is_causal=True, need_weights=need_weights)
+    cache, start = TinyCache(), 0
+    for step in steps:
+        end = start + step
+        output, weights = module(
+            x[:, start:end],
+            mask=None if mask is None else mask[:, start:end, :end],
+            is_causal=True,
+            need_weights=need_weights,
+            cache=cache,
+        )
+        assert_close(output, expected[:, start:end])
+        if need_weights:
+            assert_close(weights, expected_weights[:, :, start:end, :end])
+        start = end
+    assert cache.pairs[0][0].shape == (BATCH, num_kv_heads or HEADS, steps[0], HEAD_DIM)
+
+
+def test_a_bad_call_leaves_the_cache_alone():
+    module, cache = module_of(), TinyCache()
+    x = torch.randn(BATCH, QUERIES, EMBED_DIM).double()
+    for options in (
+        {"mask": torch.ones(QUERIES, QUERIES)},
+        {"head_gates": torch.ones(5).double()},
+        {"is_causal": 1},
+        {"query": x * NAN},
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            module(**({"query": x, "cache": cache} | options))
+    assert not cache.pairs
+
+
+# ---- gates
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_gate_zero_is_no_column_of_the_output_projection(need_weights):
+    module, arguments = module_of(), inputs()
+    for head in range(HEADS):
+        without = copy.deepcopy(module)
+        with torch.no_grad():
+            without.output_projection.weight[:, head * HEAD_DIM : (head + 1) * HEAD_DIM] = 0
+        gates = torch.ones(HEADS).double()
+        gates[head] = 0
+        output, _ = module(*arguments, head_gates=gates, need_weights=need_weights)
+        assert_close(output, without(*arguments)[0])
+        assert not torch.isclose(output, module(*arguments)[0]).all()
+
+
+def test_gates_one_change_nothing_and_others_scale():
+    module, arguments = module_of(), inputs()
+    gates = torch.randn(BATCH, HEADS).double()
+    assert_close(module(*arguments, head_gates=torch.ones(HEADS).double())[0], module(*arguments)[0])
+    assert_close(module(*arguments, head_gates=gates)[0], by_hand(module, *arguments, gates=gates)[0])
+    assert_close(module(*arguments, head_gates=gates[1])[0], by_hand(module, *arguments, gates=gates[1])[0])
+
+
+def test_gates_leave_the_weights_as_they_are_and_have_gradients():
+    module, arguments = module_of(), inputs()
+    gates = torch.ones(HEADS, dtype=torch.float64, requires_grad=True)
+    _, weights = module(*arguments, need_weights=True)
+    output, gated = module(*arguments, need_weights=True, head_gates=0 * gates)
+    assert_close(gated, weights)
+    assert_close(output, module.output_projection.bias.expand_as(output))
+    module(*arguments, head_gates=gates)[0].sin().sum().backward()
+    assert gates.grad.all()
+
+
+# ---- dropout
+
+
+def copies(number: int) -> torch.Tensor:
+    return torch.randn(1, KEYS, EMBED_DIM).double().expand(number, -1, -1)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_dropout_keeps_the_expectation(is_causal, need_weights):
+    module, x = module_of(dropout=0.25), copies(3000)
+    output, weights = module(x, is_causal=is_causal, need_weights=need_weights)
+    plain, plain_weights = module.eval()(x[:1], is_causal=is_causal, need_weights=True)
+    assert output.std(dim=0).min() > 0.01
+    assert_close(output.mean(dim=0), plain[0], rtol=0, atol=0.05)
+    if need_weights:
+        visible = (plain_weights > 0).expand_as(weights)
+        assert_close((weights[visible] > 0).double().mean().item(), 0.75, rtol=0, atol=0.01)
+        kept = weights > 0
+        assert_close(weights[kept], (plain_weights / 0.75).expand_as(weights)[kept])
+
+
+def test_weights_with_dropout_are_those_that_made_the_output():
+    module, arguments = module_of(dropout=0.5), inputs()
+    output, weights = module(*arguments, need_weights=True)
+    v = F.linear(
+        arguments[2], module.input_projection.weight[-EMBED_DIM:], module.input_projection.bias[-EMBED_DIM:]
+    )
+    heads = weights @ v.view(BATCH, KEYS, HEADS, HEAD_DIM).transpose(1, 2)
+    assert_close(output, module.output_projection(heads.transpose(1, 2).flatten(2)))
+    assert (weights == 0).any()
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_no_dropout_in_eval(need_weights):
+    module, arguments = module_of(dropout=0.9).eval(), inputs()
+    without = MultiHeadAttention(EMBED_DIM, HEADS).double()
+    without.load_state_dict(module.state_dict())
+    actual = module(*arguments, need_weights=need_weights)
+    assert_close(actual, without(*arguments, need_weights=need_weights), rtol=0, atol=0)
+
+
+def test_dropout_zero_draws_no_random_numbers():
+    module, arguments = module_of(), inputs()
+    assert_close(module(*arguments), module(*arguments), rtol=0, atol=0)
+    before = torch.get_rng_state()
+    module(*arguments, need_weights=True)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_dropout_one_leaves_the_bias():
+    module, arguments = module_of(dropout=1.0), inputs()
+    for need_weights in (False, True):
+        output, _ = module(*arguments, need_weights=need_weights)
+        assert_close(output, module.output_projection.bias.expand_as(output), rtol=0, atol=0)
+
+
+# ---- queries that see nothing
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_blind_query_gets_the_bias_and_zero_gradients(dtype, need_weights):
+    module, arguments = module_of(dtype), inputs(dtype)
+    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool)
+    mask[1], mask[:, -1] = False, False
+    with torch.autograd.set_detect_anomaly(True):
+        found, weights = everything(module, *arguments, mask=mask, need_weights=need_weights)
+    output, query_grad, key_grad, value_grad, *others = found
+    bias = module.output_projection.bias
+    assert_close(output[:, 1], bias.expand_as(output[:, 1]), rtol=0, atol=0)
+    assert (query_grad[:, 1] == 0).all()
+    assert (key_grad[:, -1] == 0).all()
+    assert (value_grad[:, -1] == 0).all()
+    assert all(torch.isfinite(gradient).all() and gradient.any() for gradient in (*found, *others))
+    if need_weights:
+        assert (weights[:, :, 1] == 0).all()
+    nothing = torch.zeros_like(mask)
+    found, _ = everything(module, *arguments, mask=nothing, need_weights=need_weights)
+    output, *gradients, bias_grad = found
+    assert_close(output, bias.expand_as(output), rtol=0, atol=0)
+    assert not any(gradient.any() for gradient in gradients)
+    assert torch.isfinite(bias_grad).all()
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_blind_in_one_head_only(need_weights):
+    module, arguments = module_of(), inputs()
+    mask = torch.ones(1, HEADS, 1, 1, dtype=torch.bool)
+    mask[:, 2] = False
+    gates = torch.ones(HEADS).double()
+    gates[2] = 0
+    output, _ = module(*arguments, mask=mask, need_weights=need_weights)
+    assert_close(output, module(*arguments, head_gates=gates)[0])
+
+
+# ---- memory
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes how many floating-point numbers the largest tensor of any operation holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numel = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        found = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(found):
+            if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
+                self.numel = max(self.numel, leaf.untyped_storage().nbytes() // leaf.element_size())
+        return found
+
+
+LENGTH = 256
+LONG = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "padding": {"mask": padding_mask(torch.tensor([LENGTH - 3]), LENGTH)},
+    "one row": {"mask": torch.arange(LENGTH) < 100},
+}
+
+
+def largest(dtype: torch.dtype = torch.float32, **options) -> int:
+    module = MultiHeadAttention(8, 2, num_kv_heads=1).to(dtype)
+    x = torch.randn(1, LENGTH, 8, dtype=dtype, requires_grad=True)
+    with LargestTensor() as mode:
+        output, _ = module(x, **options)
+        output.sum().backward()
+    return mode.numel
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("options", LONG.values(), ids=LONG.keys())
+def test_no_matrix_of_queries_and_keys_unless_asked_for(options, dtype):
+    assert largest(dtype, **options) <= 16 * LENGTH  # at most the three projections together
+    assert largest(dtype, need_weights=True, **options) >= 2 * LENGTH**2
+
+
+# ---- every place a module goes
+
+
+def test_state_dict_round_trip():
+    module, arguments = module_of(num_kv_heads=2), inputs()
+    other = MultiHeadAttention(EMBED_DIM, HEADS, num_kv_heads=2).double()
+    file = io.BytesIO()
+    torch.save(module.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file, weights_only=True), strict=True)
+    assert_close(other(*arguments), module(*arguments), rtol=0, atol=0)
+
+
+def test_deep_copy_is_independent():
+    module, arguments = module_of(dropout=0.5).eval(), inputs()
+    expected, _ = module(*arguments)
+    other = copy.deepcopy(module)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+    assert_close(other(*arguments)[0], expected, rtol=0, atol=0)
+    assert not other.training
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_moves_to_another_dtype_and_device(dtype):
+    module = MultiHeadAttention(EMBED_DIM, HEADS)
+    moved = module.to("cpu", dtype)
+    for need_weights in (False, True):
+        output, weights = moved(*inputs(dtype), is_causal=True, need_weights=need_weights)
+        assert output.dtype == dtype
+        assert weights is None or weights.dtype == dtype
+    gone = moved.to("meta")
+    output, weights = gone(
+        *(tensor.to("meta") for tensor in inputs(dtype)),
+        mask=causal_mask(QUERIES, KEYS).to("meta"),
+        is_causal=True,
+        need_weights=True,
+    )
+    assert (output.device.type, weights.device.type) == ("meta", "meta")
+    assert weights.shape == (BATCH, HEADS, QUERIES, KEYS)
+
+
+def test_in_inference_mode_and_under_autocast():
+    module, arguments = module_of(torch.float32), inputs(torch.float32)
+    expected, _ = module(*arguments)
+    with torch.inference_mode():
+        assert_close(module(*arguments)[0], expected)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert_close(module(*arguments)[0].float(), expected, rtol=0.05, atol=0.05)
+
+
+COMPILED = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "mask": {"mask": causal_mask(KEYS)},
+    "padding": {"mask": padding_mask(torch.tensor([2, 0]), KEYS)},
+    "mask and causal": {"mask": padding_mask(torch.tensor([2, 5]), KEYS), "is_causal": True},
+    "weights": {"mask": padding_mask(torch.tensor([2, 0]), KEYS), "need_weights": True},
+    "gates": {"head_gates": torch.linspace(0, 1, HEADS)},
+}
+
+
+@pytest.fixture
+def compiler():
+    torch.compiler.reset()
+    yield lambda module, backend: torch.compile(module, backend=backend, fullgraph=True)
+    torch.compiler.reset()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("options", COMPILED.values(), ids=COMPILED.keys())
+def test_compiles_into_one_graph(compiler, options):
+    module = module_of(torch.float32, num_kv_heads=2)
+    x = torch.randn(BATCH, KEYS, EMBED_DIM)
+    compiled = compiler(module, "eager")
+    assert_close(compiled(x, **options), module(x, **options))
+    memory = torch.randn(BATCH, KEYS, EMBED_DIM)
+    assert_close(compiled(x, memory, **options), module(x, memory, **options))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_compiles_backward_too(compiler):
+    module = module_of(torch.float32, num_kv_heads=2)
+    x, mask = torch.randn(BATCH, KEYS, EMBED_DIM), padding_mask(torch.tensor([2, 0]), KEYS)
+    expected, _ = everything(module, x, mask=mask, is_causal=True)
+    compiled = compiler(module, "aot_eager")
+    leaf = x.clone().requires_grad_()
+    module.zero_grad()
+    output, _ = compiled(leaf, mask=mask, is_causal=True)
+    output.sin().sum().backward()
+    found = [output.detach(), leaf.grad, *(parameter.grad for parameter in module.parameters())]
+    assert_close(found, expected)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_gradcheck(need_weights):
+    module = MultiHeadAttention(4, 2, num_kv_heads=1).double()
+    names, parameters = zip(*module.named_parameters(), strict=True)
+    mask = padding_mask(torch.tensor([[2, 0, 3]]), 3)
+
+    def call(x, gates, *values):
+        output, weights = torch.func.functional_call(
+            module,
+            dict(zip(names, values, strict=True)),
+            (x,),
+            {"mask": mask, "head_gates": gates, "need_weights": need_weights},
+        )
+        return output if weights is None else (output, weights)
+
+    x = torch.randn(1, 3, 4, dtype=torch.float64, requires_grad=True)
+    gates = torch.randn(2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(call, (x, gates, *parameters))

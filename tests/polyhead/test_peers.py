@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+import warnings
+
+import pytest
+import torch
+
+from polyhead import peers
+
+
+def test_it_is_d2ls_own_package():
+    module = peers.d2l()
+    assert module.__name__ == "d2l.torch"
+    assert sys.modules["d2l"].__version__ == "1.0.3"
+    assert module.MultiHeadAttention.__module__ == "d2l.torch"
+    assert peers.d2l() is module
+
+
+def test_it_runs_and_says_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module = peers.d2l().MultiHeadAttention(6, 2, 0.0)
+        assert module(*[torch.ones(2, 3, 6)] * 3, torch.tensor([3, 2])).shape == (2, 3, 6)
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_stand_in_is_gone_afterwards():
+    """A package that asks later whether torchvision is there must not be told that it is."""
+    code = """
+import sys
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torchvision":
+            raise ImportError("hidden")
+sys.meta_path.insert(0, Hide())
+from polyhead import peers
+assert "d2l" not in sys.modules
+print(peers.d2l().MultiHeadAttention.__name__, "torchvision" in sys.modules)
+try:
+    import torchvision
+except ImportError as error:
+    print(error)
+"""
+    assert python(code) == "MultiHeadAttention False\nhidden\n"
+
+
+def test_a_real_torchvision_stays():
+    code = """
+import sys, types
+real, sys.modules["torchvision.transforms"] = types.ModuleType("torchvision"), types.ModuleType("transforms")
+real.transforms = sys.modules["torchvision.transforms"]
+sys.modules["torchvision"] = real
+from polyhead import peers
+peers.d2l()
+print(sys.modules["torchvision"] is real)
+"""
+    assert python(code) == "True\n"
+
+
+@pytest.mark.parametrize("error", [ImportError, RuntimeError, OSError])
+def test_a_broken_torchvision_is_replaced(monkeypatch, error):
+    asked = []
+
+    def broken(name: str) -> types.ModuleType:
+        if name == "torchvision":
+            raise error("operator torchvision::nms does not exist")
+        asked.append(name)
+        assert sys.modules["torchvision"].transforms is sys.modules["torchvision.transforms"]
+        return types.ModuleType(name)
+
+    before = {name for name in sys.modules if name.startswith("torchvision")}
+    monkeypatch.setattr(peers.importlib, "import_module", broken)
+    peers.d2l()
+    assert asked == ["d2l.torch"]
+    assert {name for name in sys.modules if name.startswith("torchvision")} == before
+
+
+def test_without_d2l_it_is_an_import_error_that_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "d2l", None)
+    monkeypatch.delitem(sys.modules, "d2l.torch", raising=False)
+    before = "torchvision" in sys.modules
+    with pytest.raises(ImportError, match="d2l"):
+        peers.d2l()
+    assert ("torchvision" in sys.modules) == before
+
+
+def test_polyhead_alone_does_not_load_it():
+    assert python("import polyhead, sys; print('d2l' in sys.modules)") == "False\n"
