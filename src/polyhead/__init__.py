@@ -4,7 +4,13 @@ Every chapter of the book imports from here; `polyhead.plots` draws its figures,
 asked for.
 """
 
+from polyhead.cache import DecoderCache, KVCache
+from polyhead.decoder import Decoder, DecoderLayer
+from polyhead.embedding import TokenEmbedding
+from polyhead.encoder import Encoder, EncoderLayer
+from polyhead.feed_forward import FeedForward, Residual
 from polyhead.functional import attention_scores, masked_softmax, scaled_dot_product_attention
+from polyhead.generation import beam_search, greedy_decode
 from polyhead.language import Glossary, get_language, sentence, set_language
 from polyhead.masks import causal_mask, padding_mask, to_torch_mha_masks
 from polyhead.multi_head import (
@@ -17,20 +23,40 @@ from polyhead.multi_head import (
     transpose_output,
     transpose_qkv,
 )
+from polyhead.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from polyhead.single_head import SingleHeadAttention
+from polyhead.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
 
 __all__ = [
     "AnnotatedMultiHeadAttention",
+    "Decoder",
+    "DecoderCache",
+    "DecoderLayer",
+    "DecoderOnly",
+    "Encoder",
+    "EncoderDecoder",
+    "EncoderLayer",
+    "EncoderOnly",
+    "FeedForward",
     "Glossary",
+    "KVCache",
+    "LearnedPositions",
     "LoopedMultiHeadAttention",
     "MultiHeadAttention",
+    "Residual",
+    "RotaryPositions",
     "SingleHeadAttention",
+    "SinusoidalPositions",
     "SplitMultiHeadAttention",
+    "TokenEmbedding",
+    "Transformer",
     "TransposedMultiHeadAttention",
     "attention_scores",
+    "beam_search",
     "causal_mask",
     "copy_weights",
     "get_language",
+    "greedy_decode",
     "masked_softmax",
     "padding_mask",
     "scaled_dot_product_attention",

@@ -7,6 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+# PyTorch cannot compare the other unsigned ones.
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
 
 def shape(tensor: Tensor) -> tuple[int, ...]:
     """The shape as a plain tuple, which reads better in a message than `torch.Size`."""
@@ -230,6 +233,20 @@ def positive(name: str, value: object) -> float:
     return float(value)
 
 
+def at_least_zero(name: str, value: object) -> float:
+    """Return `value` as a float if it is a finite number that is not negative.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is negative, infinite or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number of at least 0, got {type(value).__name__} {value!r}")
+    if not 0.0 <= value < math.inf:
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
+    return float(value)
+
+
 def probability(name: str, value: object) -> float:
     """Return `value` as a float if it lies in [0, 1].
 
@@ -242,3 +259,58 @@ def probability(name: str, value: object) -> float:
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, got {value}")
     return float(value)
+
+
+def integers(name: str, tensor: object) -> Tensor:
+    """Return `tensor` if it is a tensor of integers.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor of integers, got {type(tensor).__name__}")
+    if tensor.dtype not in _INTEGERS:
+        raise TypeError(f"{name} must have an integer dtype such as torch.int64, got {tensor.dtype}")
+    return tensor
+
+
+def within(name: str, tensor: Tensor, limit: int | None, limit_name: str) -> None:
+    """Raise ValueError if an integer is negative, or not below `limit`; looked at on the CPU only."""
+    if tensor.device.type != "cpu" or torch.compiler.is_compiling() or tensor.numel() == 0:
+        return
+    least, greatest = (int(bound) for bound in tensor.aminmax())
+    if least < 0:
+        raise ValueError(f"{name} must be at least 0, got {least}")
+    if limit is not None and greatest >= limit:
+        raise ValueError(f"{name} must be below {limit_name} = {limit}, got {greatest}")
+
+
+def token_ids(name: str, tensor: object, limit: int, limit_name: str = "vocab_size") -> Tensor:
+    """Return `tensor` if it is (batch, length), at least one token, with integers below `limit`.
+
+    Raises:
+        TypeError: it is no tensor of integers.
+        ValueError: its shape is another, or a number lies outside.
+    """
+    checked = integers(name, tensor)
+    if checked.ndim != 2 or checked.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (batch, length), length at least 1, got {shape(checked)}")
+    within(name, checked, limit, limit_name)
+    return checked
+
+
+def token_mask(name: str, mask: object, tokens: Tensor) -> Tensor:
+    """Return `mask` if it is boolean and (batch, length) as `tokens`.
+
+    Raises:
+        TypeError: it is no boolean tensor.
+        ValueError: its shape or device is another.
+    """
+    checked = boolean(name, mask)
+    if checked.shape != tokens.shape:
+        raise ValueError(
+            f"{name} must have the shape of the tokens, {shape(tokens)}, True = a token, got {shape(checked)}"
+        )
+    if checked.device != tokens.device:
+        raise ValueError(f"{name} must be on the device of the tokens, {tokens.device}, got {checked.device}")
+    return checked

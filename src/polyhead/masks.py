@@ -8,9 +8,6 @@ from torch import Tensor
 
 from polyhead import _validate
 
-# PyTorch cannot compare the other unsigned ones.
-_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-
 
 def causal_mask(num_queries: int, num_keys: int | None = None) -> Bool[Tensor, "num_queries num_keys"]:
     """No query sees a later key: mask[i, j] = (j ≤ i + num_keys - num_queries).
@@ -54,10 +51,7 @@ def padding_mask(
         ValueError: `valid_lens` has another rank, or a length lies outside 0 … num_keys.
     """
     _validate.at_least("num_keys", num_keys)
-    if not isinstance(valid_lens, Tensor):
-        raise TypeError(f"valid_lens must be a torch.Tensor of integers, got {type(valid_lens).__name__}")
-    if valid_lens.dtype not in _INTEGERS:
-        raise TypeError(f"valid_lens must have an integer dtype such as torch.int64, got {valid_lens.dtype}")
+    _validate.integers("valid_lens", valid_lens)
     if valid_lens.ndim not in (1, 2):
         raise ValueError(
             f"valid_lens must have shape (batch,) or (batch, num_queries), got {_validate.shape(valid_lens)}"

@@ -56,11 +56,16 @@ def by_hand(module, query, key, value, mask=None, gates=None):
 class TinyCache:
     """All keys and values so far, one after another."""
 
+    complete = False
+
     def __init__(self) -> None:
         self.pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def update(self, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         self.pairs.append((key, value))
+        return self.read()
+
+    def read(self) -> tuple[torch.Tensor, torch.Tensor]:
         keys, values = zip(*self.pairs, strict=True)
         return torch.cat(keys, dim=2), torch.cat(values, dim=2)
 

@@ -17,10 +17,17 @@ from polyhead.masks import causal_mask
 
 @runtime_checkable
 class Cache(Protocol):
-    """What `MultiHeadAttention` asks of a cache of keys and values."""
+    """What `MultiHeadAttention` asks of a cache of keys and values; `KVCache` is one."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it holds all of them already: then it is read, and none are computed."""
 
     def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Add new tokens' keys and values, (batch, num_kv_heads, num_new, head_dim); give all so far."""
+
+    def read(self) -> tuple[Tensor, Tensor]:
+        """Give all so far."""
 
 
 class MultiHeadAttention(nn.Module):
@@ -97,7 +104,8 @@ class MultiHeadAttention(nn.Module):
                 dimensions, to (batch, num_heads, num_queries, num_keys). With a cache, num_keys counts all.
             is_causal: let no query see a later key, as `causal_mask` says; both this and `mask` must allow.
             need_weights: also return the weights, which takes the explicit softmax.
-            cache: where earlier keys and values are; the new ones are added to it.
+            cache: where earlier keys and values are; the new ones are added to it. From a complete one
+                (`KVCache(fixed=True)` after its first use) all come, and `key` and `value` are not read.
             head_gates: a factor for each head's output, (num_heads,) or (batch, num_heads); 1 = as is.
 
         Returns:
@@ -115,8 +123,10 @@ class MultiHeadAttention(nn.Module):
         for name, switch in (("is_causal", is_causal), ("need_weights", need_weights)):
             _validate.flag(name, switch)
         gates = None if head_gates is None else self._gates(head_gates, query)
-        if cache is not None and not hasattr(cache, "update"):
-            raise TypeError(f"cache must have a method update(key, value), got {type(cache).__name__}")
+        if cache is not None and not isinstance(cache, Cache):
+            raise TypeError(
+                f"cache must be a KVCache, or have update, read and complete, got {type(cache).__name__}"
+            )
         if mask is not None and cache is None:
             mask = self._mask(mask, query, key.shape[1])
             if is_causal:
@@ -125,11 +135,15 @@ class MultiHeadAttention(nn.Module):
             query, key, value = self._hide(query, key, value, mask.any(dim=1))
         elif mask is not None:
             _validate.boolean("mask", mask)  # before the cache takes anything; the shape only after that
-        self._check_values(query, key, value)
-        q, k, v = self._project(query, key, value)
-        if cache is not None:
-            k, v = cache.update(k, v)
-            mask = None if mask is None else self._mask(mask, query, k.shape[2])
+        if cache is not None and cache.complete:
+            self._check_values(query)
+            q, (k, v) = self._project(query)[0], cache.read()
+        else:
+            self._check_values(query, key, value)
+            q, k, v = self._project(query, key, value)
+            k, v = (k, v) if cache is None else cache.update(k, v)
+        if mask is not None and cache is not None:
+            mask = self._mask(mask, query, k.shape[2])
         if self.num_kv_heads != self.num_heads:
             # Heads of one group stand side by side: repeat_interleave, not repeat.
             k, v = (x.repeat_interleave(self.num_heads // self.num_kv_heads, dim=1) for x in (k, v))
@@ -143,15 +157,15 @@ class MultiHeadAttention(nn.Module):
         """The sizes, for `print(module)`."""
         return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}"
 
-    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Queries, keys and values of all heads, each (batch, heads, num_tokens, head_dim)."""
-        if key is query and value is query:
-            parts = torch.split(self.input_projection(query), self._sizes, dim=-1)
+    def _project(self, *inputs: Tensor) -> list[Tensor]:
+        """Queries of all heads, and, if all three come, keys and values: (batch, heads, tokens, head_dim)."""
+        if len(inputs) == 3 and inputs[1] is inputs[0] and inputs[2] is inputs[0]:
+            parts = torch.split(self.input_projection(inputs[0]), self._sizes, dim=-1)
         else:
             weights = torch.split(self.input_projection.weight, self._sizes)
             bias = self.input_projection.bias
             biases = (None,) * 3 if bias is None else torch.split(bias, self._sizes)
-            parts = tuple(map(F.linear, (query, key, value), weights, biases))
+            parts = tuple(map(F.linear, inputs, weights, biases))
         shapes = [(*part.shape[:2], part.shape[2] // self.head_dim, self.head_dim) for part in parts]
         return [part.view(shape).transpose(1, 2) for part, shape in zip(parts, shapes, strict=True)]
 
@@ -169,6 +183,7 @@ class MultiHeadAttention(nn.Module):
         num_queries, num_keys = q.shape[2], k.shape[2]
         dropout = self.dropout if self.training else 0.0
         # The kernel's own is_causal is aligned at the upper left, and takes no mask beside it.
+        is_causal = is_causal and num_queries > 1  # the last token alone sees all
         if is_causal and (need_weights or mask is not None or num_queries != num_keys):
             causal = causal_mask(num_queries, num_keys).to(q.device)
             mask = causal if mask is None else mask & causal
@@ -177,11 +192,14 @@ class MultiHeadAttention(nn.Module):
             output = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=is_causal)
             return output, None
         scores = (q / math.sqrt(self.head_dim)) @ k.transpose(-2, -1)
-        if mask is None:
+        blind = None if mask is None else ~mask.any(dim=-1, keepdim=True)
+        if mask is not None and blind is not None:
+            scores = scores.masked_fill_(~(mask | blind), -torch.inf)
+        if scores.requires_grad or torch.compiler.is_compiling():
             weights = torch.softmax(scores, dim=-1)
         else:
-            blind = ~mask.any(dim=-1, keepdim=True)
-            weights = torch.softmax(scores.masked_fill(~(mask | blind), -torch.inf), dim=-1)
+            weights = torch.softmax(scores, dim=-1, out=scores)  # nobody needs the scores: no second matrix
+        if blind is not None:
             weights = weights.masked_fill(blind, 0.0)
         if dropout > 0.0:
             weights = F.dropout(weights, dropout)
@@ -195,8 +213,10 @@ class MultiHeadAttention(nn.Module):
     def _check_values(self, *tensors: Tensor) -> None:
         if tensors[0].device.type != "cpu" or torch.compiler.is_compiling():
             return
-        names = dict(zip(tensors[::-1], ("value", "key", "query"), strict=True))
-        for tensor, name in reversed(names.items()):
+        named: dict[int, tuple[str, Tensor]] = {}
+        for name, tensor in zip(("query", "key", "value"), tensors, strict=False):
+            named.setdefault(id(tensor), (name, tensor))
+        for name, tensor in named.values():
             # One sum is cheaper than a look at every number; only where it is odd is the look worth it.
             if not math.isfinite(tensor.sum().item()):
                 _validate.finite(name, tensor, " where the mask lets it be seen")
