@@ -53,7 +53,7 @@ format: environment         ## put the Python code into the project's style
 fonts: environment          ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
 	@$(RUN) -m polyhead.fonts.subset
 
-bench: environment          ## measure speed and memory of seven ways to attend; QUICK=1 takes a minute
+bench: environment          ## measure seven ways to attend, and generation; QUICK=1 takes a minute
 	@$(RUN) -m benchmarks $(if $(QUICK),--quick)
 
 clean:                      ## remove what was built; the environment stays

@@ -1,4 +1,4 @@
-"""`make bench`: time and memory of the seven forms, printed as Markdown tables."""
+"""`make bench`: time and memory of the seven forms, and generation with and without a cache, as tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks import generation
 from benchmarks.forms import make
 from benchmarks.measure import PASSES, Results, measure
 from benchmarks.tables import report
@@ -25,6 +26,13 @@ def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
+    if options.only != "generation":
+        _attention(options)
+    if options.only != "attention":
+        _generation(options)
+
+
+def _attention(options: argparse.Namespace) -> None:
     forms = make(EMBED_DIM, NUM_HEADS)
     results: Results = {kind: {} for kind in PASSES}
     for length in options.lengths:
@@ -34,7 +42,19 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"length {length}: {rounds} rounds ...", file=sys.stderr, flush=True)
         for kind, by_form in measure(forms, length, EMBED_DIM, rounds).items():
             results[kind][length] = by_form
-    print(f"# Multi-head attention, seven ways\n\n{_conditions()}\n\n{report(results)}")
+    setting = f"Self-attention, batch 1, embed_dim {EMBED_DIM}, {NUM_HEADS} heads"
+    print(f"# Multi-head attention, seven ways\n\n{_conditions(setting)}\n\n{report(results)}\n")
+
+
+def _generation(options: argparse.Namespace) -> None:
+    print(f"generating {options.tokens} tokens: {options.runs} runs ...", file=sys.stderr, flush=True)
+    model = generation.make(EMBED_DIM, NUM_HEADS, options.tokens)
+    table = generation.report(generation.measure(model, options.tokens, options.runs))
+    setting = (
+        f"greedy_decode with DecoderOnly, {options.tokens} tokens, batch 1, embed_dim {EMBED_DIM}, "
+        f"{NUM_HEADS} heads, {generation.NUM_LAYERS} layers, vocabulary {generation.VOCAB_SIZE}"
+    )
+    print(f"# Generation, with and without a cache\n\n{_conditions(setting)}\n\n{table}")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -44,10 +64,19 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--rounds", type=_positive, default=None, help="rounds at short lengths (100); fewer at long ones"
     )
     parser.add_argument("--threads", type=_positive, default=1, help="of PyTorch (1)")
-    parser.add_argument("--quick", action="store_true", help="lengths 128 and 512, 20 rounds: under a minute")
+    parser.add_argument("--only", choices=("attention", "generation"), help="one of the two parts")
+    parser.add_argument("--tokens", type=_positive, default=None, help="to generate (256)")
+    parser.add_argument("--runs", type=_positive, default=None, help="of the generation (5)")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="lengths 128 and 512, 20 rounds; 64 tokens, 3 runs: under a minute",
+    )
     options = parser.parse_args(arguments)
     options.lengths = list(dict.fromkeys(options.lengths or (LENGTHS[:3:2] if options.quick else LENGTHS)))
     options.rounds = options.rounds or (20 if options.quick else 100)
+    options.tokens = options.tokens or (64 if options.quick else 256)
+    options.runs = options.runs or (3 if options.quick else 5)
     return options
 
 
@@ -58,12 +87,12 @@ def _positive(text: str) -> int:
     return number
 
 
-def _conditions() -> str:
+def _conditions(setting: str) -> str:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "d2l", "polyhead"))
     return (
-        f"Self-attention, batch 1, embed_dim {EMBED_DIM}, {NUM_HEADS} heads, float32; threads: "
-        f"{torch.get_num_threads()}. {versions}, Python {platform.python_version()}; {_processor()}, "
-        f"{torch.backends.cpu.get_cpu_capability()}. Ratios are medians over interleaved rounds."
+        f"{setting}, float32; threads: {torch.get_num_threads()}. {versions}, "
+        f"Python {platform.python_version()}; {_processor()}, {torch.backends.cpu.get_cpu_capability()}. "
+        "Ratios are medians over interleaved rounds."
     )
 
 

@@ -68,7 +68,7 @@ def _times(
     seconds: dict[str, list[float]] = {name: [] for name in forms}
     order = list(forms)
     shuffle = random.Random(0).shuffle  # nobody always runs after the same one, with its caches
-    with _no_garbage_collection():
+    with no_garbage_collection():
         for turn in range(-warm_up, rounds):
             shuffle(order)
             for name in order:
@@ -119,7 +119,7 @@ def peak_bytes(run: Callable[[], None]) -> int:
 
 
 @contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     gc.collect()
     gc.disable()
     try:

@@ -64,11 +64,15 @@ def _against_baseline(
 
 
 def _table(lengths: dict[int, dict[str, Result]], rows: list[list[str]]) -> str:
-    table = [["length", *map(str, lengths)], *rows]
+    return markdown([["length", *map(str, lengths)], *rows])
+
+
+def markdown(table: list[list[str]]) -> str:
+    """The rows as a Markdown table; the first row is its head."""
     first = max(len(row[0]) for row in table)
     width = max(len(cell) for row in table for cell in row[1:])
     lines = [
         f"| {row[0]:<{first}} | " + " | ".join(f"{cell:>{width}}" for cell in row[1:]) + " |" for row in table
     ]
-    lines.insert(1, f"|{'-' * (first + 2)}|" + f"{'-' * (width + 1)}:|" * len(lengths))
+    lines.insert(1, f"|{'-' * (first + 2)}|" + f"{'-' * (width + 1)}:|" * (len(table[0]) - 1))
     return "\n".join(lines)

@@ -60,7 +60,7 @@ def boolean(name: str, tensor: object) -> Tensor:
     return tensor
 
 
-def aligned_mask(mask: object, target: tuple[int, ...], device: torch.device) -> Tensor:
+def aligned_mask(mask: object, target: tuple[int, ...], device: torch.device, name: str = "mask") -> Tensor:
     """Return `mask` with the dimensions of `target`, (…, num_queries, num_keys), each whole or 1.
 
     A mask of three dimensions is (batch, num_queries, num_keys); where the scores have four, one for the
@@ -70,15 +70,15 @@ def aligned_mask(mask: object, target: tuple[int, ...], device: torch.device) ->
         TypeError: the mask is no boolean tensor.
         ValueError: it does not broadcast to `target`, or is on another device.
     """
-    checked = boolean("mask", mask)
+    checked = boolean(name, mask)
     if checked.device != device:
-        raise ValueError(f"mask must be on the device of the scores, {device}, got {checked.device}")
+        raise ValueError(f"{name} must be on the device of the scores, {device}, got {checked.device}")
     aligned = checked.unsqueeze(1) if checked.ndim == 3 and len(target) == 4 else checked
     try:
         aligned.expand(target)
     except RuntimeError:
         raise ValueError(
-            f"mask must broadcast to (…, num_queries, num_keys) = {target}, got shape {shape(checked)}"
+            f"{name} must broadcast to (…, num_queries, num_keys) = {target}, got shape {shape(checked)}"
         ) from None
     return aligned[(None,) * (len(target) - aligned.ndim)]
 
@@ -192,6 +192,12 @@ def finite(name: str, tensor: Tensor, why: str = "") -> None:
     if bad.any():
         first = tuple(bad.nonzero()[0].tolist())
         raise ValueError(f"{name} must be finite{why}, got {tensor[first].item()} at index {first}")
+
+
+def instance(name: str, value: object, kind: type) -> None:
+    """Raise TypeError unless `value` is a `kind`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
 
 
 def flag(name: str, value: object) -> bool:

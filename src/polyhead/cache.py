@@ -56,8 +56,8 @@ class KVCache:
             TypeError: the two are not floating tensors of one dtype.
             ValueError: they need gradients, do not fit together or what is there, or a fixed cache is full.
         """
-        _validate.query_and_key(key, value)
-        _validate.rank("key", key, 4)
+        _validate.rank("key", _validate.floating("key", key), 4)
+        _validate.same_kind("value", _validate.floating("value", value), "key", key)
         if value.shape != key.shape:
             raise ValueError(
                 f"value must have the key's shape {_validate.shape(key)}, got {_validate.shape(value)}"
@@ -98,11 +98,13 @@ class KVCache:
 
         Raises:
             TypeError: `rows` is no integer tensor.
-            IndexError: a row is not there.
+            ValueError: it has not one dimension, or a row is not there.
         """
-        _validate.integers("rows", rows)
+        _validate.rank("rows", _validate.integers("rows", rows), 1)
         if self._room is not None:
             keys, values = self._room
+            _validate.within("rows", rows, len(keys), "the batch")
+            rows = rows.long()  # index_select takes no smaller ones
             self._room = keys.index_select(0, rows), values.index_select(0, rows)
 
     def _make_room(self, key: Tensor, value: Tensor) -> None:
@@ -173,12 +175,18 @@ class DecoderCache:
 
         Returns:
             The same for all tokens, (batch, num_tokens); None if there has never been padding.
+
+        Raises:
+            ValueError: there were more or fewer sequences before.
         """
         if new is None and self._mask is None:
             return None
-        before = self._mask
-        if before is None:
+        if self._mask is None or self.length == 0:
             before = torch.ones(batch, self.length, dtype=torch.bool, device=device)
+        else:
+            before = self._mask[:, : self.length]  # not what a call that failed has left
+        if len(before) != batch:
+            raise ValueError(f"the new tokens must have the batch of the cache, {len(before)}, got {batch}")
         if new is None:
             new = torch.ones(batch, num_new, dtype=torch.bool, device=device)
         self._mask = torch.cat((before, new), dim=1)
@@ -190,4 +198,4 @@ class DecoderCache:
             for cache in layer:
                 cache.select(rows)
         if self._mask is not None:
-            self._mask = self._mask.index_select(0, rows)
+            self._mask = self._mask.index_select(0, rows.long())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from polyhead import multi_head as forms
 from polyhead.functional import scaled_dot_product_attention
@@ -171,6 +172,191 @@ def multi_head(candidate: Callable[[Tensor, list[tuple[Tensor, Tensor, Tensor]],
     )
     expected = torch.cat(right, dim=-1) @ W_O
     print(text(f"check.{name}") if name else _verdict(lambda: run(W_O), expected, mistakes))
+
+
+def cached_mask(candidate: Callable[[int, int], object]) -> None:
+    """Print whether `candidate(num_cached, num_new)` is the mask of new tokens after cached ones.
+
+    Several new tokens after several cached ones, then one new token, then no cache.
+
+    Args:
+        candidate: returns a boolean mask, (num_new, num_cached + num_new), where True = may attend.
+    """
+    verdict = text("check.agrees")
+    for num_cached, num_new in ((5, 3), (5, 1), (0, 4)):
+        if verdict == text("check.agrees"):
+            verdict = _cached_mask_verdict(candidate, num_cached, num_new)
+    print(verdict)
+
+
+def _cached_mask_verdict(candidate: Callable[[int, int], object], num_cached: int, num_new: int) -> str:
+    try:
+        output = candidate(num_cached, num_new)
+    except Exception as error:
+        return text("check.raises", error=f"{type(error).__name__}: {error}")
+    if not isinstance(output, Tensor) or output.dtype != torch.bool:
+        kind = output.dtype if isinstance(output, Tensor) else type(output).__name__
+        return text("check.no_mask", kind=kind)
+    whole = torch.ones(num_new, num_cached + num_new)
+    expected = whole.tril(num_cached)
+    block = whole[:, num_cached:].tril()  # among the new tokens
+    mistakes = {
+        "cache_upper_left": whole.tril(),
+        "mask_inverted": 1 - expected,
+        "cache_strict": whole.tril(num_cached - 1),
+        "cache_ahead": whole.tril(num_cached + 1),
+        "cache_open": whole,
+        "cache_hidden": torch.cat((whole[:, :num_cached] * 0, block), dim=1),
+        "cache_order": torch.cat((block, whole[:, :num_cached]), dim=1),
+    }
+    return _verdict(lambda: output.float(), expected, mistakes)
+
+
+def encoder_layer(
+    candidate: Callable[
+        [Tensor, Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], nn.LayerNorm, nn.LayerNorm], object
+    ],
+) -> None:
+    """Print whether `candidate(x, attention, feed_forward, norm_1, norm_2)` is a post-norm encoder layer.
+
+    If it is not, print what it is. Each norm has parameters of its own, so that no swap goes unnoticed.
+
+    Args:
+        candidate: takes the tokens, (batch, num_tokens, embed_dim), the two sublayers, and the norm of each;
+            returns the tokens, (batch, num_tokens, embed_dim), alone or as the first of a tuple.
+    """
+    x, mixing, hidden, *affine = _samples((2, 5, 6), (5, 5), (6, 6), (6,), (6,), (6,), (6,))
+    norms = [nn.LayerNorm(6), nn.LayerNorm(6)]
+    with torch.no_grad():
+        for norm, factor, bias in zip(norms, affine[::2], affine[1::2], strict=True):
+            norm.weight.copy_(1 + factor / 3)
+            norm.bias.copy_(bias)
+    first, second = norms
+
+    def attention(tokens: Tensor) -> Tensor:
+        return mixing.softmax(-1) @ tokens
+
+    def feed_forward(tokens: Tensor) -> Tensor:
+        return torch.relu(tokens @ hidden)
+
+    def post(
+        one: Callable[[Tensor], Tensor], two: Callable[[Tensor], Tensor], path_1: float = 1, path_2: float = 1
+    ) -> Tensor:
+        y = one(path_1 * x + attention(x))
+        return two(path_2 * y + feed_forward(y))
+
+    def same(tokens: Tensor) -> Tensor:
+        return tokens
+
+    with torch.no_grad():
+        attended = first(x + attention(x))
+        inside = x + first(attention(x))
+        pre = x + attention(first(x))
+        mistakes = [
+            ("norm_first", pre + feed_forward(second(pre))),
+            *(("no_residual", post(first, second, *paths)) for paths in ((0, 0), (0, 1), (1, 0))),
+            *(("no_norm", post(*pair)) for pair in ((same, same), (first, same), (same, second))),
+            ("norm_inside", inside + second(feed_forward(inside))),
+            ("residual_from_start", second(x + feed_forward(attended))),
+            *(("norms_swapped", post(*pair)) for pair in ((second, first), (first, first), (second, second))),
+        ]
+        expected = post(first, second)
+
+    def run() -> object:
+        return candidate(x.clone(), attention, feed_forward, *copy.deepcopy(norms))
+
+    name = _recognized(run, mistakes)
+    print(text(f"check.{name}") if name else _verdict(run, expected, {}))
+
+
+def sinusoidal_positions(candidate: Callable[[int, int], object]) -> None:
+    """Print whether `candidate(length, embed_dim)` gives the sinusoidal positions, and if not, what it gives.
+
+    Args:
+        candidate: takes two ints, embed_dim even; returns (length, embed_dim).
+    """
+    length, embed_dim = 7, 10
+    places = torch.arange(length, dtype=torch.float64)[:, None]
+    pairs = torch.arange(0, embed_dim, 2, dtype=torch.float64)
+    each = torch.arange(embed_dim, dtype=torch.float64)
+
+    def waves(speeds: Tensor, start: int = 0) -> Tensor:
+        angles = (places + start) * speeds
+        return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+    def own(speeds: Tensor) -> Tensor:
+        """Every dimension with a speed of its own."""
+        angles = places * speeds
+        return torch.where(each % 2 == 0, angles.sin(), angles.cos())
+
+    right = 1e4 ** (-pairs / embed_dim)
+    angles = places * right
+    mistakes = [
+        ("waves_swapped", torch.stack((angles.cos(), angles.sin()), dim=-1).flatten(1)),
+        ("waves_halves", torch.cat((angles.sin(), angles.cos()), dim=1)),
+        ("waves_from_one", waves(right, start=1)),
+        ("waves_speed", waves(1e4 ** (-pairs / 2 / embed_dim))),
+        ("waves_speed", waves(1e4 ** (-2 * pairs / embed_dim))),
+        ("waves_speed", waves(1e4 ** (-pairs / (embed_dim - 2)))),
+        ("waves_speed", own(1e4 ** (-each / embed_dim))),
+        ("waves_speed", own(1e4 ** (-2 * each / embed_dim))),
+    ]
+
+    def run() -> object:
+        return candidate(length, embed_dim)
+
+    name = _recognized(run, [(key, each.float()) for key, each in mistakes])
+    print(text(f"check.{name}") if name else _verdict(run, waves(right).float(), {}))
+
+
+def cross_attention(candidate: Callable[[Tensor, Tensor, Tensor, forms.MultiHeadAttention], object]) -> None:
+    """Print whether `candidate(decoder_states, memory, memory_mask, attention)` is cross-attention.
+
+    First both sequences are equally long: every mistake then runs, and can be recognized by what it gives.
+    Then the lengths differ.
+
+    Args:
+        candidate: takes the decoder's states, (batch, target_length, embed_dim); the encoder's output,
+            (batch, source_length, embed_dim); a boolean mask, (batch, source_length), where True = a token
+            and False = padding; and the `MultiHeadAttention` to call. It returns the output,
+            (batch, target_length, embed_dim), alone or as the first of a tuple.
+    """
+    for length in (5, 3):
+        states, memory, *parameters = _samples((2, length, 6), (2, 5, 6), (18, 6), (18,), (6, 6), (6,))
+        attention = forms.MultiHeadAttention(6, num_heads=2).eval()
+        with torch.no_grad():
+            for own, drawn in zip(attention.parameters(), parameters, strict=True):
+                own.copy_(drawn)
+        seen = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
+        mask = seen[:, None]  # (batch, 1, source_length)
+        with torch.no_grad():
+            mistakes = {
+                "cross_unmasked": attention(states, memory)[0],
+                "cross_causal": attention(states, memory, mask=mask, is_causal=True)[0],
+                "mask_inverted": attention(states, memory, mask=~mask)[0],
+                "cross_self": attention(states)[0],
+            }
+            exchanges = {
+                "cross_exchanged": (memory, states, states),
+                "cross_keys": (states, states, memory),
+                "cross_values": (states, memory, states),
+                "cross_self": (states, states, states),
+            }
+            known = list(mistakes.items())
+            if length == seen.shape[1]:
+                for name, inputs in exchanges.items():
+                    known += [(name, attention(*inputs, mask=each)[0]) for each in (None, mask)]
+            known.append(("cross_causal", attention(states, memory, is_causal=True)[0]))
+            expected, _ = attention(states, memory, mask=mask)
+
+        def run(states: Tensor = states, memory: Tensor = memory, seen: Tensor = seen) -> object:
+            return candidate(states.clone(), memory.clone(), seen.clone(), attention)  # noqa: B023
+
+        found = _recognized(run, known)
+        verdict = text(f"check.{found}") if found else _verdict(run, expected, {})
+        if verdict != text("check.agrees"):
+            break
+    print(verdict)
 
 
 def _recognized(run: Callable[[], object], mistakes: Iterable[tuple[str, Tensor]]) -> str | None:

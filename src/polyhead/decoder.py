@@ -109,7 +109,9 @@ class DecoderLayer(nn.Module):
             TypeError, ValueError: as `MultiHeadAttention`; also if memory comes where there is no
                 cross-attention, or none where there is.
         """
-        self._check_memory(memory, memory_mask, cross_head_gates)
+        self._check(x, memory, memory_mask, cross_head_gates)
+        if cache is not None:
+            _validate.instance("cache", cache, LayerCache)
         attended, self_weights = self.self_attention(
             self.self_residual.enter(x),
             mask=mask,
@@ -134,8 +136,9 @@ class DecoderLayer(nn.Module):
         x = self.feed_forward_residual.leave(x, update)
         return x, DecoderWeights(self_weights, cross_weights) if need_weights else None
 
-    def _check_memory(self, memory: object, memory_mask: object, gates: object) -> None:
+    def _check(self, x: Tensor, memory: Tensor | None, memory_mask: object, gates: object) -> None:
         if self.cross_attention is None:
+            _validate.tokens(x, x, x, self.self_attention.input_projection.weight, ("x", "x", "x"))
             for name, given in (
                 ("memory", memory),
                 ("memory_mask", memory_mask),
@@ -143,8 +146,14 @@ class DecoderLayer(nn.Module):
             ):
                 if given is not None:
                     raise ValueError(f"{name} must be None, as this decoder has no cross-attention, got one")
-        elif memory is None:
+            return
+        if memory is None:
             raise ValueError("memory must be the encoder's output, as this decoder asks it, got None")
+        weight = self.cross_attention.input_projection.weight
+        _validate.tokens(x, memory, memory, weight, ("x", "memory", "memory"))
+        if memory_mask is not None:
+            target = len(x), self.cross_attention.num_heads, x.shape[1], memory.shape[1]
+            _validate.aligned_mask(memory_mask, target, x.device, "memory_mask")
 
 
 class Decoder(nn.Module):
@@ -219,6 +228,8 @@ class Decoder(nn.Module):
                 each layer.
         """
         count = len(self.layers)
+        if cache is not None:
+            _validate.instance("cache", cache, DecoderCache)
         if cache is not None and len(cache.layers) != count:
             raise ValueError(f"cache must have one part for each of {count} layers, got {len(cache.layers)}")
         collected = []

@@ -53,6 +53,7 @@ class TokenEmbedding(nn.Module):
         self.tokens = nn.Embedding(
             _validate.at_least("vocab_size", vocab_size), _validate.at_least("embed_dim", embed_dim)
         )
+        _validate.instance("positions", positions, nn.Module)
         self.positions = positions
         self.factor = math.sqrt(embed_dim) if _validate.flag("scale", scale) else 1.0
         kinds = _validate.at_least("num_segments", num_segments, minimum=0)
@@ -80,20 +81,33 @@ class TokenEmbedding(nn.Module):
 
         Raises:
             TypeError: an argument is no integer tensor.
-            ValueError: a shape does not fit, or a number lies outside its table.
+            ValueError: a shape or device does not fit, or a number lies outside its table.
         """
         _validate.token_ids("token_ids", token_ids, self.tokens.num_embeddings)
-        x = self.positions(self.tokens(token_ids) * self.factor, positions)
+        self._same_place("token_ids", token_ids)
+        x = self.positions(self.tokens(token_ids.long()) * self.factor, positions)
         if self.segments is not None:
             if segment_ids is None:
                 segment_ids = torch.zeros_like(token_ids)
             _validate.token_ids("segment_ids", segment_ids, self.segments.num_embeddings, "num_segments")
-            x = x + self.segments(segment_ids)
+            self._same_place("segment_ids", segment_ids)
+            if segment_ids.shape != token_ids.shape:
+                raise ValueError(
+                    f"segment_ids must have the shape of token_ids, {_validate.shape(token_ids)}, "
+                    f"got {_validate.shape(segment_ids)}"
+                )
+            x = x + self.segments(segment_ids.long())
         elif segment_ids is not None:
             raise ValueError("segment_ids must be None, as this model has no segments, got some")
         x = x if self.norm is None else self.norm(x)
         embedded: Tensor = self.dropout(x)
         return embedded
+
+    def _same_place(self, name: str, ids: Tensor) -> None:
+        # PyTorch's own embedding would read at random where the numbers are on the device "meta".
+        device = self.tokens.weight.device
+        if ids.device != device:
+            raise ValueError(f"{name} must be on the device of the table, {device}, got {ids.device}")
 
 
 def places(
@@ -115,9 +129,11 @@ def places(
         and the attention's mask, (batch, 1, num_keys), or None.
 
     Raises:
-        TypeError: the mask is no boolean tensor.
-        ValueError: it has not the shape of `token_ids`.
+        TypeError: the mask is no boolean tensor, or the cache no `DecoderCache`.
+        ValueError: the mask has not the shape of `token_ids`.
     """
+    if cache is not None:
+        _validate.instance("cache", cache, DecoderCache)
     if mask is not None:
         _validate.token_mask(name, mask, token_ids)
     batch, length = token_ids.shape

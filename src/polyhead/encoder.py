@@ -80,6 +80,7 @@ class EncoderLayer(nn.Module):
         Raises:
             TypeError, ValueError: as `MultiHeadAttention`.
         """
+        _validate.tokens(x, x, x, self.attention.input_projection.weight, ("x", "x", "x"))
         attended, weights = self.attention(
             self.attention_residual.enter(x), mask=mask, need_weights=need_weights, head_gates=head_gates
         )
@@ -159,10 +160,15 @@ def rows_of_gates(
     """One row of gates, or None, for each layer.
 
     Raises:
+        TypeError: they are no tensor, list or tuple.
         ValueError: there are more or fewer.
     """
     if gates is None:
         return [None] * num_layers
+    if not isinstance(gates, Tensor | list | tuple):
+        raise TypeError(f"{name} must be a torch.Tensor or a list of them, got {type(gates).__name__}")
+    if isinstance(gates, Tensor) and gates.ndim == 0:
+        raise ValueError(f"{name} must have one row for each of {num_layers} layers, got shape ()")
     if len(gates) != num_layers:
         raise ValueError(f"{name} must have one row for each of {num_layers} layers, got {len(gates)}")
     return list(gates)

@@ -75,7 +75,7 @@ class FeedForward(nn.Module):
         super().__init__()
         _validate.at_least("embed_dim", embed_dim)
         ffn_dim = 4 * embed_dim if ffn_dim is None else _validate.at_least("ffn_dim", ffn_dim)
-        if activation not in ACTIVATIONS:
+        if activation not in tuple(ACTIVATIONS):
             names = ", ".join(f'"{name}"' for name in ACTIVATIONS)
             raise ValueError(f"activation must be one of {names}, got {activation!r}")
         self.activation = activation
@@ -146,7 +146,12 @@ class Residual(nn.Module):
 
         Returns:
             norm(x) with pre-norm, x with post-norm.
+
+        Raises:
+            TypeError: `x` is not a floating tensor of the norm's dtype.
+            ValueError: its last dimension is not embed_dim.
         """
+        self._check(x)
         normed: Tensor = self.norm(x) if self.norm_first else x
         return normed
 
@@ -161,10 +166,27 @@ class Residual(nn.Module):
 
         Returns:
             x + update, normalised with post-norm.
+
+        Raises:
+            TypeError: one is not a floating tensor, or `x` has not the norm's dtype.
+            ValueError: the last dimension of `x` is not embed_dim, or `update` has another shape.
         """
+        self._check(x)
+        if _validate.floating("update", update, min_rank=1).shape != x.shape:
+            raise ValueError(
+                f"update must have the shape of x, {_validate.shape(x)}, got {_validate.shape(update)}"
+            )
         total: Tensor = x + self.dropout(update)
         normed: Tensor = total if self.norm_first else self.norm(total)
         return normed
+
+    def _check(self, x: object) -> None:
+        checked = _validate.floating("x", x, min_rank=1)
+        _validate.same_kind("x", checked, "the norm", self.norm.weight)
+        if checked.shape[-1] != len(self.norm.weight):
+            raise ValueError(
+                f"x must have shape (…, {len(self.norm.weight)}), got {_validate.shape(checked)}"
+            )
 
     def extra_repr(self) -> str:
         """Where the norm is, for `print(module)`."""

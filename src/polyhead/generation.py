@@ -54,6 +54,7 @@ def greedy_decode(
         TypeError, ValueError: an argument does not fit; the message says which and how.
     """
     _validate.at_least("max_new_tokens", max_new_tokens)
+    _check(model, prompt_ids, prompt_mask, source_ids, source_mask)
     with _evaluating(model):
         step = _Steps(model, prompt_ids, prompt_mask, source_ids, source_mask, use_cache)
         new = prompt_ids.new_empty(len(prompt_ids), 0)
@@ -93,7 +94,7 @@ def beam_search(
         prompt_ids: (batch, prompt_length), as of `greedy_decode`.
         end_id: the token that ends a sequence.
         max_new_tokens: how many tokens to make at most.
-        beam_size: how many beginnings to keep; 1 is greedy decoding.
+        beam_size: how many beginnings to keep; 1, with a `length_penalty` of 0, is greedy decoding.
         length_penalty: at least 0; 0 compares log-probabilities, which favours short sequences; the larger,
             the longer the sequences that win.
         prompt_mask: (batch, prompt_length), as of `greedy_decode`.
@@ -113,6 +114,7 @@ def beam_search(
     _validate.at_least("max_new_tokens", max_new_tokens)
     beams = _validate.at_least("beam_size", beam_size)
     alpha = _validate.at_least_zero("length_penalty", length_penalty)
+    _check(model, prompt_ids, prompt_mask, source_ids, source_mask)
 
     def penalty(length: int) -> float:
         return float(((5 + length) / 6) ** alpha)
@@ -140,7 +142,8 @@ def beam_search(
             parents, tokens = chosen // vocab_size, chosen % vocab_size
             candidates = torch.cat((_rows(live, parents), tokens[..., None]), dim=2)
             ends = tokens == end_id
-            ended.offer(candidates, totals.masked_fill(~ends, -torch.inf) / penalty(length))
+            ranked = torch.arange(ends.shape[1], device=device) < beams  # an end must be among the best
+            ended.offer(candidates, totals.masked_fill(~(ends & ranked), -torch.inf) / penalty(length))
             scores, kept = totals.masked_fill(ends, -torch.inf).topk(beams, dim=1)
             live = _rows(candidates, kept)
             # A log-probability is negative: cut off last, a beginning has the best score in its reach.
@@ -152,7 +155,8 @@ def beam_search(
                 log_probs = torch.log_softmax(step.next(live[..., -1].flatten(), rows).float(), dim=-1)
                 continue
             break
-        return Beams(ended.token_ids, ended.scores)
+        nothing = torch.isneginf(ended.scores)[..., None]
+        return Beams(ended.token_ids.masked_fill(nothing, end_id), ended.scores)
 
 
 class _Best:
@@ -189,27 +193,12 @@ class _Steps:
         source_mask: Tensor | None,
         use_cache: bool,
     ) -> None:
-        if not isinstance(model, DecoderOnly | EncoderDecoder):
-            raise TypeError(f"model must be a DecoderOnly or EncoderDecoder, got {type(model).__name__}")
-        if isinstance(model, DecoderOnly) and (source_ids is not None or source_mask is not None):
-            raise ValueError("source_ids and source_mask must be None for a model without encoder, got one")
-        if isinstance(model, EncoderDecoder) and source_ids is None:
-            raise ValueError("source_ids must be what the encoder reads, got None")
-        _validate.integers("prompt_ids", prompt_ids)
-        if prompt_mask is not None:
-            _validate.token_mask("prompt_mask", prompt_mask, prompt_ids)
-            if not prompt_mask.any(dim=1).all():
-                raise ValueError("prompt_mask must leave each sequence a token, got one of padding alone")
         self.model = model
         self.ids, self.mask = prompt_ids, prompt_mask
         self.source_mask = source_mask
         self.memory: Tensor | None = None
         if isinstance(model, EncoderDecoder):
             assert source_ids is not None
-            if len(source_ids) != len(prompt_ids):
-                raise ValueError(
-                    f"source_ids must have the batch of prompt_ids, {len(prompt_ids)}, got {len(source_ids)}"
-                )
             self.memory = model.encode(source_ids, source_mask)
         self.cache = model.new_cache() if _validate.flag("use_cache", use_cache) else None
 
@@ -245,6 +234,37 @@ class _Steps:
             return logits
         assert self.memory is not None
         return self.model.decode(ids, self.memory, mask, self.source_mask, self.cache)
+
+
+def _check(
+    model: object,
+    prompt_ids: Tensor,
+    prompt_mask: Tensor | None,
+    source_ids: Tensor | None,
+    source_mask: Tensor | None,
+) -> None:
+    if not isinstance(model, DecoderOnly | EncoderDecoder):
+        raise TypeError(f"model must be a DecoderOnly or EncoderDecoder, got {type(model).__name__}")
+    if isinstance(model, DecoderOnly):
+        if source_ids is not None or source_mask is not None:
+            raise ValueError("source_ids and source_mask must be None for a model without encoder, got one")
+        table = model.embedding.tokens
+    else:
+        if source_ids is None:
+            raise ValueError("source_ids must be what the encoder reads, got None")
+        _validate.token_ids("source_ids", source_ids, model.source_embedding.tokens.num_embeddings)
+        if source_mask is not None:
+            _validate.token_mask("source_mask", source_mask, source_ids)
+        table = model.target_embedding.tokens
+    _validate.token_ids("prompt_ids", prompt_ids, table.num_embeddings)
+    if source_ids is not None and len(source_ids) != len(prompt_ids):
+        raise ValueError(
+            f"source_ids must have the batch of prompt_ids, {len(prompt_ids)}, got {len(source_ids)}"
+        )
+    if prompt_mask is not None:
+        _validate.token_mask("prompt_mask", prompt_mask, prompt_ids)
+        if not prompt_mask.any(dim=1).all():
+            raise ValueError("prompt_mask must leave each sequence a token, got one of padding alone")
 
 
 @contextmanager

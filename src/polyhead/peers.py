@@ -27,6 +27,24 @@ def d2l() -> types.ModuleType:
         return importlib.import_module("d2l.torch")
 
 
+def transformers() -> types.ModuleType:
+    """Hugging Face's package `transformers`, which says nothing unless something is wrong.
+
+    Its import warns in a notebook that has no progress bars, and its models that small vocabularies are odd.
+
+    Returns:
+        The module; `transformers().BertModel` is a class of it.
+
+    Raises:
+        ImportError: transformers is not installed.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = importlib.import_module("transformers")
+    module.logging.set_verbosity_error()
+    return module
+
+
 @contextlib.contextmanager
 def _torchvision_or_stand_in() -> Iterator[None]:
     try:

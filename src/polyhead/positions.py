@@ -107,7 +107,7 @@ class LearnedPositions(nn.Module):
         """
         _vectors(x, self.embed_dim)
         _validate.same_kind("x", x, "the table", self.table.weight)
-        rows: Tensor = self.table(_positions(positions, x, self.max_length))
+        rows: Tensor = self.table(_positions(positions, x, self.max_length).long())
         return x + rows
 
 
@@ -195,6 +195,8 @@ def _positions(positions: object, x: Tensor, limit: int | None = None) -> Tensor
     if positions is None:
         positions = torch.arange(length, device=x.device)
     checked = _validate.integers("positions", positions)
+    if checked.device != x.device:
+        raise ValueError(f"positions must be on the device of x, {x.device}, got {checked.device}")
     try:
         checked.expand(x.shape[:-1])
     except RuntimeError:

@@ -294,6 +294,7 @@ class EncoderDecoder(nn.Module):
         """
         memory, encoder = self._encode(source_ids, source_mask, need_weights=True)
         _, decoder = self._decode(target_ids, memory, target_mask, source_mask, None, need_weights=True)
+        assert encoder is not None and decoder is not None
         return TransformerWeights(
             encoder,
             tuple(layer.self_attention for layer in decoder),
@@ -302,7 +303,7 @@ class EncoderDecoder(nn.Module):
 
     def _encode(
         self, source_ids: Tensor, source_mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+    ) -> tuple[Tensor, tuple[Tensor, ...] | None]:
         _validate.token_ids("source_ids", source_ids, self.source_embedding.tokens.num_embeddings)
         positions, keys = places(source_ids, source_mask, name="source_mask")
         memory, weights = self.encoder(self.source_embedding(source_ids, positions), keys, need_weights)
@@ -316,9 +317,10 @@ class EncoderDecoder(nn.Module):
         source_mask: Tensor | None,
         cache: DecoderCache | None,
         need_weights: bool,
-    ) -> tuple[Tensor, tuple[DecoderWeights, ...]]:
+    ) -> tuple[Tensor, tuple[DecoderWeights, ...] | None]:
         _validate.token_ids("target_ids", target_ids, self.target_embedding.tokens.num_embeddings)
-        if source_mask is not None:
+        if source_mask is not None and memory is not None:  # the decoder says what it misses
+            _validate.floating("memory", memory, min_rank=3)
             _validate.token_mask("source_mask", source_mask, memory[..., 0])
         positions, keys = places(target_ids, target_mask, cache, "target_mask")
         states, weights = self.decoder(

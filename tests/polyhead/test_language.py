@@ -13,7 +13,14 @@ from markdown_it import MarkdownIt
 import polyhead
 from polyhead import Glossary, checks, get_language, language, sentence, set_language
 from polyhead.language import LANGUAGES, terminology, text
-from tests.polyhead import test_many_heads, test_masked_attention, test_transpose_exercise
+from tests.polyhead import (
+    test_chapter_cross_attention,
+    test_chapter_decoder,
+    test_chapter_encoder,
+    test_many_heads,
+    test_masked_attention,
+    test_transpose_exercise,
+)
 from tests.polyhead.bad_input import assert_named, bad
 from tests.polyhead.figures import FIGURES
 
@@ -203,6 +210,15 @@ def test_every_label_is_used(monkeypatch, capsys):
         checks.multi_head(several)
     for several in test_transpose_exercise.WRONG.values():
         checks.transpose_qkv(several)
+    for candidate, _ in test_chapter_encoder.LAYERS:
+        checks.encoder_layer(candidate)
+    for candidate, _ in test_chapter_encoder.POSITIONS:
+        checks.sinusoidal_positions(candidate)
+    for mask in (*test_chapter_decoder.WRONG.values(), *(other[0] for other in test_chapter_decoder.OTHER)):
+        checks.cached_mask(mask)
+    for cross in test_chapter_cross_attention.WRONG.values():
+        checks.cross_attention(cross)
+    test_chapter_cross_attention.test_figure_names_both_masks_where_the_target_has_padding()
     chapters = [path.read_text(encoding="utf-8") for path in Path("chapters").glob("en/*.md")]
     assert chapters
     unused = [

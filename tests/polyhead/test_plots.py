@@ -59,6 +59,15 @@ def keys_in(name: str) -> list[str]:
         ],
         "weighted_sums": [*tokens, "point.value", "point.output"],
         "transpose_path": [],
+        "cache_triangle": [*tokens, "key.computed", "key.cached"],
+        "gradient_by_layer": [
+            *("axis.layer", "axis.gradient_norm", "curve.post_norm", "curve.pre_norm", "curve.no_residual")
+        ],
+        "layer_sublayers": [
+            *("title.post_norm", "title.pre_norm", "block.self_attention", "block.feed_forward", "block.norm")
+        ],
+        "position_waves": ["axis.position", "axis.dimension"],
+        "three_uses": [],  # labels of several lines: test_chapter_cross_attention
     }.get(name, tokens)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
+@runtime_checkable
 class _HasDict(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -134,7 +135,7 @@ class StateDict:
             if not left_out(key):
                 self._problem(key, "is unknown")
         if self._problems:
-            raise ValueError("state_dict does not fit config: " + "; ".join(sorted(self._problems)))
+            raise ValueError("state_dict does not fit config: " + "; ".join(sorted(set(self._problems))))
 
     def _take(self, key: str, shape: tuple[int, ...]) -> Tensor:
         self._used.add(key)
@@ -156,7 +157,7 @@ class StateDict:
         self._problems.append(f"{self._names.get(key, self._prefix + key)} {what}")
 
 
-def _fill(parameter: nn.Parameter, value: Tensor) -> None:
+def _fill(parameter: Tensor, value: Tensor) -> None:
     """Copy the numbers; the parameter takes their dtype, so that nothing is rounded."""
     parameter.data = parameter.data.to(value.dtype).copy_(value.detach())
 

@@ -1,0 +1,367 @@
+# ruff: noqa: E501  in the table of bad input, each case is one line
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from polyhead import DecoderCache, KVCache, MultiHeadAttention
+from tests.polyhead.bad_input import assert_named, bad
+from tests.polyhead.models import HEADS, LAYERS, LENGTH, decoder_only, encoder_decoder
+
+BATCH, KV_HEADS, HEAD_DIM, SOURCE, VOCAB = 3, 2, 5, 7, 11
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def pair(num_new: int, batch: int = BATCH) -> tuple[torch.Tensor, torch.Tensor]:
+    key, value = torch.randn(2, batch, KV_HEADS, num_new, HEAD_DIM)
+    return key, value
+
+
+def filled(num_new: int = 3, fixed: bool = False) -> KVCache:
+    cache = KVCache(fixed)
+    cache.update(*pair(num_new))
+    return cache
+
+
+class Copied(TorchDispatchMode):
+    """How many numbers are copied, and how many are made room for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.copied = self.allocated = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        name = function.overloadpacket.__name__
+        if name in ("copy_", "cat", "clone", "index_select"):
+            self.copied += result.numel()
+        if name in ("new_empty", "empty", "cat", "clone", "new_zeros", "zeros"):
+            self.allocated += result.numel()
+        return result
+
+
+# ---- keys and values
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.booleans())
+def test_it_gives_all_keys_and_values_so_far(sizes, fixed):
+    pairs = [pair(size) for size in sizes[: 1 if fixed else None]]
+    cache = KVCache(fixed)
+    for number, new in enumerate(pairs, start=1):
+        expected = [torch.cat(parts, dim=2) for parts in zip(*pairs[:number], strict=True)]
+        for got in (cache.update(*new), cache.read()):
+            assert_close(list(got), expected, rtol=0, atol=0)
+        assert cache.length == sum(sizes[:number])
+
+
+def test_200_tokens_are_moved_a_few_times_and_not_once_each():
+    cache, places, new = KVCache(), set(), pair(1)
+    with Copied() as count:
+        for _ in range(200):
+            keys, values = cache.update(*new)
+            places |= {keys.data_ptr(), values.data_ptr()}
+            assert keys.untyped_storage().data_ptr() == keys.data_ptr()
+    token = 2 * BATCH * KV_HEADS * HEAD_DIM
+    assert len(places) <= 2 * 5  # room for 16, 32, 64, 128, 256 tokens
+    assert count.copied == token * (200 + 16 + 32 + 64 + 128)
+    assert count.allocated == token * (16 + 32 + 64 + 128 + 256)
+
+
+def test_a_fixed_cache_takes_no_room_that_it_will_not_use():
+    keys, _ = filled(3, fixed=True).read()
+    assert keys.untyped_storage().nbytes() == keys.numel() * keys.element_size()
+
+
+def test_what_was_read_earlier_stays_as_it_was():
+    cache, earlier = KVCache(), []
+    for _ in range(40):
+        views = cache.update(*pair(1))
+        earlier.append((views, [view.clone() for view in views]))
+    cache.select(torch.tensor([2, 0]))
+    cache.update(*pair(3, batch=2))
+    for views, as_they_were in earlier:
+        assert_close(list(views), as_they_were, rtol=0, atol=0)
+
+
+def test_it_keeps_its_own_numbers():
+    cache, (key, value) = KVCache(), pair(3)
+    expected = key.clone(), value.clone()
+    cache.update(key, value)
+    key.zero_(), value.zero_()
+    assert_close(cache.read(), expected, rtol=0, atol=0)
+
+
+def test_complete_means_fixed_and_filled():
+    assert [KVCache().complete, KVCache(fixed=True).complete] == [False, False]
+    assert [filled().complete, filled(fixed=True).complete] == [False, True]
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8], ids=str)
+@pytest.mark.parametrize("fixed", [False, True])
+def test_select_takes_rows_in_any_order_and_number(fixed, dtype):
+    cache = filled(3, fixed)
+    keys, values = (tensor.clone() for tensor in cache.read())
+    rows = [2, 0, 0, 1, 2]
+    cache.select(torch.tensor(rows, dtype=dtype))
+    assert_close(cache.read(), (keys[rows], values[rows]), rtol=0, atol=0)
+    assert cache.length == 3
+    if not fixed:
+        more = pair(17, batch=5)
+        assert_close(cache.update(*more)[1], torch.cat((values[rows], more[1]), dim=2), rtol=0, atol=0)
+
+
+def test_select_leaves_an_empty_cache_empty():
+    cache = KVCache()
+    cache.select(torch.tensor([5]))
+    assert cache.length == 0
+    cache.update(*pair(2))
+
+
+def test_gradients_are_refused_only_where_they_would_be_lost():
+    key, value = (tensor.requires_grad_() for tensor in pair(2))
+    cache = KVCache()
+    for new in ((key, value), (key, value.detach()), (key.detach(), value)):
+        with pytest.raises(ValueError, match=r"must need no gradient.*torch\.no_grad"):
+            cache.update(*new)
+    assert cache.length == 0
+    cache.update(key.detach(), value.detach())
+    with torch.no_grad():
+        cache.update(key, value)
+    assert cache.length == 4
+    with pytest.raises(ValueError, match=r"call the model under torch\.no_grad"):
+        model = decoder_only(VOCAB)
+        model(torch.tensor([[1]]), cache=model.new_cache())
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_refused_update_leaves_the_cache_as_it_was(fixed):
+    cache = filled(3, fixed)
+    before = [tensor.clone() for tensor in cache.read()]
+    for key, value in (
+        (torch.ones(BATCH, KV_HEADS, 2, 4), torch.ones(BATCH, KV_HEADS, 2, 4)),
+        (torch.ones(BATCH, 1, 2, HEAD_DIM), torch.ones(BATCH, 1, 2, HEAD_DIM)),
+        pair(2, batch=1),
+        (pair(2)[0], pair(1)[1]),
+        (pair(2)[0].double(), pair(2)[1].double()),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            cache.update(key, value)
+    with pytest.raises(ValueError):
+        cache.select(torch.tensor([0, BATCH]))
+    assert cache.length == 3
+    assert_close(list(cache.read()), before, rtol=0, atol=0)
+
+
+# ---- a decoder with a cache
+
+
+@st.composite
+def chunks(draw, before: int = 0):
+    """Sizes of chunks, and which tokens are padding: none, or on the left, the right, or anywhere."""
+    sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
+    total = sum(sizes)
+    sides = draw(
+        st.lists(st.sampled_from(["none", "left", "right", "anywhere"]), min_size=BATCH, max_size=BATCH)
+    )
+    mask = torch.ones(BATCH, total, dtype=torch.bool)
+    for row, side in enumerate(sides):
+        count = draw(st.integers(0, total - 1))
+        if side == "left":
+            mask[row, :count] = False
+        elif side == "right":  # of the first chunk, as a prompt's; what is generated follows
+            mask[row, sizes[0] - min(count, sizes[0] - 1) : sizes[0]] = False
+        elif side == "anywhere":
+            mask[row] = torch.tensor(draw(st.lists(st.booleans(), min_size=total, max_size=total)))
+    return sizes, mask
+
+
+def run_in_chunks(call, cache, ids, sizes, mask):
+    """The logits chunk by chunk; a mask that hides nothing is left out."""
+    parts, start = [], 0
+    for size in sizes:
+        end = start + size
+        part = mask[:, start:end]
+        parts.append(call(ids[:, start:end], None if part.all() else part, cache))
+        start = end
+        assert cache.length == end
+    return torch.cat(parts, dim=1)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@given(drawn=chunks())
+@torch.no_grad()
+def test_decoder_only_with_cache_is_without(norm_first, drawn):
+    sizes, mask = drawn
+    model = decoder_only(VOCAB, norm_first=norm_first)
+    ids = torch.randint(VOCAB, mask.shape)
+    cached = run_in_chunks(model, model.new_cache(), ids, sizes, mask)
+    assert_close(cached[mask], model(ids, mask)[mask], **EXACT)
+    for row, own in enumerate(mask):  # and as if there were no padding at all
+        if own.any():
+            assert_close(cached[row, own], model(ids[row, own][None])[0], **EXACT)
+
+
+@given(drawn=chunks(), source_lens=st.lists(st.integers(1, SOURCE), min_size=BATCH, max_size=BATCH))
+@torch.no_grad()
+def test_encoder_decoder_with_cache_is_without(drawn, source_lens):
+    sizes, mask = drawn
+    model = encoder_decoder(VOCAB)
+    ids, source = torch.randint(VOCAB, mask.shape), torch.randint(13, (BATCH, SOURCE))
+    source_mask = torch.arange(SOURCE) < torch.tensor(source_lens)[:, None]
+    memory = model.encode(source, source_mask)
+
+    def call(new, new_mask, cache):
+        return model.decode(new, memory, new_mask, source_mask, cache)
+
+    cached = run_in_chunks(call, model.new_cache(), ids, sizes, mask)
+    assert_close(cached[mask], model(source, ids, source_mask, mask)[mask], **EXACT)
+    for row, own in enumerate(mask):
+        if own.any():
+            alone = model(source[row, : source_lens[row]][None], ids[row, own][None])[0]
+            assert_close(cached[row, own], alone, **EXACT)
+
+
+@torch.no_grad()
+def test_the_memory_is_projected_once_and_not_looked_at_again(monkeypatch):
+    model, ids = encoder_decoder(VOCAB), torch.randint(VOCAB, (BATCH, 5))
+    memory = model.encode(torch.randint(13, (BATCH, SOURCE)))
+    expected = model.decode(ids, memory)
+    projections = []
+    linear = F.linear
+
+    def counting(x, *arguments):
+        projections.append(tuple(x.shape[:2]))
+        return linear(x, *arguments)
+
+    monkeypatch.setattr(F, "linear", counting)
+    cache = model.new_cache()
+    steps = [model.decode(ids[:, :1], memory, cache=cache)]
+    assert projections.count((BATCH, SOURCE)) == 2 * LAYERS  # a key and a value of each layer
+    projections.clear()
+    memory = torch.full_like(memory, math.nan)
+    steps += [model.decode(ids[:, i : i + 1], memory, cache=cache) for i in range(1, 5)]
+    assert (BATCH, SOURCE) not in projections
+    assert_close(torch.cat(steps, dim=1), expected, **EXACT)
+    assert {layer.cross_attention.length for layer in cache.layers} == {SOURCE}
+
+
+@torch.no_grad()
+def test_select_reorders_all_layers_and_the_padding():
+    model, source = encoder_decoder(VOCAB), torch.randint(13, (BATCH, SOURCE))
+    ids = torch.randint(VOCAB, (BATCH, 7))
+    mask = torch.arange(7) >= torch.tensor([0, 2, 4])[:, None]
+    memory, cache = model.encode(source), model.new_cache()
+    model.decode(ids[:, :6], memory, mask[:, :6], cache=cache)
+    rows = torch.tensor([2, 0, 2, 1], dtype=torch.int32)
+    cache.select(rows)
+    got = model.decode(ids[rows, 6:], torch.zeros_like(memory[rows]), cache=cache)
+    assert_close(got, model(source, ids, None, mask)[rows, 6:], **EXACT)
+
+
+@torch.no_grad()
+def test_a_call_that_fails_leaves_padding_as_it_was():
+    model, ids = decoder_only(VOCAB), torch.randint(VOCAB, (2, 5))
+    mask = torch.arange(5) >= torch.tensor([0, 2])[:, None]
+    cache = model.new_cache()
+    for start, end in ((0, 3), (3, 5)):
+        with torch.enable_grad(), pytest.raises(ValueError, match="gradient"):
+            model(ids[:, start:end], mask[:, start:end], cache)
+        if start:
+            with pytest.raises(ValueError, match="must have the batch of the cache, 2, got 3"):
+                model(torch.ones(3, 1).long(), None, cache)
+        else:
+            with torch.enable_grad(), pytest.raises(ValueError, match="gradient"):
+                model(torch.ones(3, 1).long(), torch.ones(3, 1).bool(), cache)
+        logits = model(ids[:, start:end], mask[:, start:end], cache)
+        assert cache.length == end
+        assert_close(logits[mask[:, start:end]], model(ids, mask)[:, start:end][mask[:, start:end]], **EXACT)
+
+
+@torch.no_grad()
+def test_the_table_of_positions_ends_where_it_ends_with_a_cache_too():
+    model, cache = decoder_only(VOCAB), KVCache
+    cache = model.new_cache()
+    model(torch.ones(1, LENGTH - 1).long(), cache=cache)
+    model(torch.ones(1, 1).long(), cache=cache)
+    with pytest.raises(ValueError, match=f"positions must be below max_length = {LENGTH}, got {LENGTH}"):
+        model(torch.ones(1, 1).long(), cache=cache)
+
+
+def test_attention_reads_a_complete_cache_alone():
+    module = MultiHeadAttention(6, HEADS).double()
+    query, key = torch.randn(2, 1, 6).double(), torch.randn(2, SOURCE, 6).double()
+    with torch.no_grad():
+        expected, cache = module(query, key)[0], KVCache(fixed=True)
+        assert_close(module(query, key, cache=cache)[0], expected, **EXACT)
+        assert_close(module(query, key * math.nan, cache=cache)[0], expected, **EXACT)
+        assert_close(module(query, cache=cache)[0], expected, **EXACT)
+    assert cache.length == SOURCE
+
+
+# ---- bad input
+
+KEY, VALUE = torch.ones(3, 2, 1, 5), torch.ones(3, 2, 1, 5)
+
+
+def update(key, value, cache=KVCache):
+    return lambda: cache().update(key, value)
+
+
+def select(rows):
+    return lambda: filled().select(rows)
+
+
+def gradient():
+    KVCache().update(KEY.clone().requires_grad_(), VALUE)
+
+
+def layers_that_differ():
+    model = decoder_only(VOCAB)
+    model(torch.tensor([[1]]), cache=DecoderCache(5))
+
+
+OF_CACHE = "key must have the shape of the cache, (3, 2, any, 5)"
+BAD = [
+    bad("fixed int", lambda: KVCache(1), TypeError, "fixed must be True or False", "int 1"),
+    bad("fixed None", lambda: KVCache(fixed=None), TypeError, "fixed must be True or False", "NoneType"),
+    bad("key list", update([1.0], VALUE), TypeError, "key must be a torch.Tensor", "list"),
+    bad("value None", update(KEY, None), TypeError, "value must be a torch.Tensor", "NoneType"),
+    bad("key int", update(KEY.long(), VALUE), TypeError, "key must have a floating dtype", "torch.int64"),
+    bad("value int", update(KEY, VALUE.long()), TypeError, "value must have a floating dtype", "torch.int64"),
+    bad("value double", update(KEY, VALUE.double()), TypeError, "value must have the dtype of key, torch.float32", "torch.float64"),
+    bad("value elsewhere", update(KEY, VALUE.to("meta")), ValueError, "value must be on the device of key, cpu", "meta"),
+    bad("key rank 3", update(KEY[0], VALUE[0]), ValueError, "key must have 4 dimensions", "(2, 1, 5)"),
+    bad("value of another shape", update(KEY, torch.ones(3, 2, 2, 5)), ValueError, "value must have the key's shape (3, 2, 1, 5)", "(3, 2, 2, 5)"),
+    bad("gradients", gradient, ValueError, "key and value must need no gradient", "torch.no_grad()"),
+    bad("a fixed cache's second update", update(KEY, VALUE, lambda: filled(fixed=True)), ValueError, "a fixed cache must be updated once", "second"),
+    bad("another batch", update(KEY[:1], VALUE[:1], filled), ValueError, OF_CACHE, "(1, 2, 1, 5)"),
+    bad("other heads", update(KEY[:, :1], VALUE[:, :1], filled), ValueError, OF_CACHE, "(3, 1, 1, 5)"),
+    bad("another size", update(KEY[..., :4], VALUE[..., :4], filled), ValueError, OF_CACHE, "(3, 2, 1, 4)"),
+    bad("another dtype", update(KEY.double(), VALUE.double(), filled), TypeError, "key must have the dtype of the cache, torch.float32", "torch.float64"),
+    bad("another device", update(KEY.to("meta"), VALUE.to("meta"), filled), ValueError, "key must be on the device of the cache, cpu", "meta"),
+    bad("read before the first update", lambda: KVCache().read(), ValueError, "must have been updated before it is read", "empty"),
+    bad("rows list", select([0]), TypeError, "rows must be a torch.Tensor of integers", "list"),
+    bad("rows float", select(torch.tensor([0.0])), TypeError, "rows must have an integer dtype", "torch.float32"),
+    bad("rows bool", select(torch.tensor([True])), TypeError, "rows must have an integer dtype", "torch.bool"),
+    bad("rows rank 2", select(torch.tensor([[0]])), ValueError, "rows must have 1 dimensions", "(1, 1)"),
+    bad("rows not there", select(torch.tensor([0, 3])), ValueError, "rows must be below the batch = 3", "3"),
+    bad("rows negative", select(torch.tensor([-1])), ValueError, "rows must be at least 0", "-1"),
+    bad("rows of a decoder's cache", lambda: DecoderCache(2).select([0]), TypeError, "rows must be a torch.Tensor of integers", "list"),
+    bad("num_layers 0", lambda: DecoderCache(0), ValueError, "num_layers must be at least 1", "0"),
+    bad("num_layers float", lambda: DecoderCache(2.0), TypeError, "num_layers must be an int", "float 2.0"),
+    bad("other layers", layers_that_differ, ValueError, "cache must have one part for each of 2 layers", "5"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_bad_input(call, error, message):
+    assert_named(call, error, message)

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from polyhead import LearnedPositions, RotaryPositions, SinusoidalPositions
+
+BATCH, HEADS, LENGTH, DIM, MAX_LENGTH = 2, 3, 5, 14, 11
+INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8]
+far_positions = st.lists(st.integers(0, 10**6), min_size=1, max_size=7)
+even = st.integers(1, 9).map(lambda half: 2 * half)
+bases = st.sampled_from([2.0, 100.0, 10_000.0, 500_000.0])
+
+
+def waves(positions: torch.Tensor, dim: int, base: float = 10_000.0) -> torch.Tensor:
+    """P alone."""
+    zeros = torch.zeros(*positions.shape, dim, dtype=torch.float64)
+    return SinusoidalPositions(dim, base)(zeros, positions)
+
+
+# ---- sinusoids
+
+
+def test_sinusoids_by_hand():
+    """sin p, cos p, sin(p / 100), cos(p / 100): 10000^(2 / 4) = 100."""
+    expected = torch.tensor(
+        [
+            [0.0, 1.0, 0.0, 1.0],
+            [0.8414709848, 0.5403023059, 0.0099998333, 0.9999500004],
+            [0.9092974268, -0.4161468365, 0.0199986667, 0.9998000067],
+            [0.1411200081, -0.9899924966, 0.0299955002, 0.9995500337],
+        ]
+    ).double()
+    actual = SinusoidalPositions(4)(torch.zeros(4, 4).double())
+    assert_close(actual, expected, rtol=0, atol=1e-7)
+
+
+@given(far_positions, even, bases)
+def test_sinusoids_are_the_papers_formula(positions, dim, base):
+    actual = waves(torch.tensor(positions), dim, base)
+    for row, p in zip(actual.tolist(), positions, strict=True):
+        for i in range(dim // 2):
+            angle = p / base ** (2 * i / dim)
+            assert row[2 * i] == pytest.approx(math.sin(angle), abs=1e-8)
+            assert row[2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-8)
+
+
+def test_sinusoids_are_added():
+    x = torch.randn(BATCH, LENGTH, DIM).double()
+    before = x.clone()
+    assert_close(SinusoidalPositions(DIM)(x), x + waves(torch.arange(LENGTH), DIM))
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("offset", [1, 7, 1000])
+def test_sinusoids_a_distance_apart_are_a_rotation_of_each_other(offset):
+    """P[p + k] is a linear function of P[p], the same for every p: why the paper chose them."""
+    start = torch.arange(50)
+    linear = torch.linalg.lstsq(waves(start, 6), waves(start + offset, 6)).solution
+    assert_close(waves(start, 6) @ linear, waves(start + offset, 6))
+    assert_close(linear @ linear.T, torch.eye(6).double())
+
+
+# ---- learned rows
+
+
+def test_learned_rows_are_added_and_learned():
+    module, x = LearnedPositions(MAX_LENGTH, DIM).double(), torch.randn(BATCH, LENGTH, DIM).double()
+    output = module(x)
+    assert_close(output, x + module.table.weight[:LENGTH], rtol=0, atol=0)
+    output.sum().backward()
+    expected = torch.zeros(MAX_LENGTH, DIM).double()
+    expected[:LENGTH] = BATCH
+    assert_close(module.table.weight.grad, expected)
+    assert {name: tuple(p.shape) for name, p in module.named_parameters()} == {"table.weight": (11, 14)}
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_learned_positions_end():
+    module = LearnedPositions(MAX_LENGTH, DIM)
+    last = module(torch.zeros(MAX_LENGTH, DIM))[-1:]
+    assert torch.equal(module(torch.zeros(1, DIM), torch.tensor([MAX_LENGTH - 1])), last)
+    for x, positions, got in (
+        (torch.zeros(MAX_LENGTH + 1, DIM), None, MAX_LENGTH),
+        (torch.zeros(2, DIM), torch.tensor([3, MAX_LENGTH]), MAX_LENGTH),
+        (torch.zeros(2, DIM), torch.tensor([40, 3]), 40),
+    ):
+        with pytest.raises(ValueError, match=f"positions must be below max_length = 11, got {got}"):
+            module(x, positions)
+
+
+# ---- turned pairs
+
+
+def turned(x: torch.Tensor, positions: torch.Tensor, base: float, pairs: str) -> torch.Tensor:
+    """Each pair as a complex number, times e^(i · angle)."""
+    dim = x.shape[-1]
+    if pairs == "halves":
+        x = x.unflatten(-1, (2, dim // 2)).transpose(-2, -1)
+    else:
+        x = x.unflatten(-1, (dim // 2, 2))
+    angles = positions.double()[..., None] / base ** (torch.arange(dim // 2).double() * 2 / dim)
+    product = torch.view_as_real(torch.view_as_complex(x.contiguous()) * torch.exp(1j * angles))
+    return (product.transpose(-2, -1) if pairs == "halves" else product).flatten(-2)
+
+
+@pytest.mark.parametrize("pairs", ["neighbours", "halves"])
+@given(far_positions, even, bases)
+def test_turning_is_a_product_of_complex_numbers(pairs, positions, dim, base):
+    x, places = torch.randn(HEADS, len(positions), dim).double(), torch.tensor(positions)
+    actual = RotaryPositions(dim, base, pairs)(x, places)
+    assert_close(actual, turned(x, places, base, pairs), rtol=1e-8, atol=1e-8)
+    assert_close(actual.norm(dim=-1), x.norm(dim=-1))
+
+
+def test_turned_by_hand():
+    """At 1 the first pair turns by 1, the second by 1 / 100."""
+    x, at = torch.tensor([[1.0, 0.0, 1.0, 0.0]]).double(), torch.tensor([1])
+    sin, cos = 0.8414709848, 0.5403023059
+    expected = torch.tensor([[cos, sin, 0.9999500004, 0.0099998333]], dtype=torch.float64)
+    assert_close(RotaryPositions(4)(x, at), expected, rtol=0, atol=1e-9)
+    expected = torch.tensor([[cos - sin, 0.0, cos + sin, 0.0]], dtype=torch.float64)
+    assert_close(RotaryPositions(4, pairs="halves")(x, at), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("pairs", ["neighbours", "halves"])
+@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 10**5))
+def test_scores_depend_on_the_distance_only(pairs, at_query, at_key, moved):
+    rope, (query, key) = RotaryPositions(DIM, pairs=pairs), torch.randn(2, 1, DIM).double()
+
+    def score(one, other):
+        return (rope(query, torch.tensor([one])) * rope(key, torch.tensor([other]))).sum()
+
+    expected = score(at_query, at_key)
+    assert_close(score(at_query + moved, at_key + moved), expected, rtol=1e-8, atol=1e-8)
+    if at_query != at_key:
+        assert not torch.isclose(score(at_key, at_query), expected)  # but on its sign, too
+
+
+def test_halves_are_llamas():
+    from transformers.models.llama.configuration_llama import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+
+    config = LlamaConfig(hidden_size=HEADS * DIM, num_attention_heads=HEADS, head_dim=DIM)
+    query, key = torch.randn(2, BATCH, HEADS, LENGTH, DIM)
+    positions = torch.randint(0, 300, (BATCH, LENGTH))
+    expected = apply_rotary_pos_emb(query, key, *LlamaRotaryEmbedding(config)(query, positions))
+    rope = RotaryPositions(DIM, pairs="halves")
+    for actual, theirs in zip(
+        (rope(query, positions[:, None]), rope(key, positions[:, None])), expected, strict=True
+    ):
+        assert_close(actual, theirs, rtol=1e-4, atol=1e-4)
+
+
+# ---- all three
+
+ALL = {
+    "sinusoidal": lambda: SinusoidalPositions(DIM),
+    "learned": lambda: LearnedPositions(MAX_LENGTH, DIM),
+    "neighbours": lambda: RotaryPositions(DIM),
+    "halves": lambda: RotaryPositions(DIM, pairs="halves"),
+}
+every_kind = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
+
+
+@every_kind
+def test_without_positions_they_are_0_1_2(make):
+    module, x = make(), torch.randn(BATCH, LENGTH, DIM)
+    assert torch.equal(module(x), module(x, torch.arange(LENGTH)))
+    assert not torch.isclose(module(x), module(x, torch.arange(1, LENGTH + 1))).all()
+
+
+@every_kind
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_each_token_takes_the_row_of_its_position(make, dtype):
+    module = make()
+    everywhere = torch.randn(1, DIM).expand(MAX_LENGTH, DIM)
+    rows = module(everywhere)
+    positions = torch.tensor([[3, 0, 0, 10, 7], [1, 2, 9, 4, 5]], dtype=dtype)
+    assert torch.equal(module(everywhere[:LENGTH].expand(BATCH, -1, -1), positions), rows[positions.long()])
+    assert torch.equal(module(everywhere[:LENGTH], positions[1]), rows[positions[1].long()])
+
+
+@every_kind
+def test_positions_serve_all_heads(make):
+    module, x = make(), torch.randn(BATCH, HEADS, LENGTH, DIM)
+    positions = torch.randint(0, MAX_LENGTH, (BATCH, LENGTH))
+    actual = module(x, positions[:, None])
+    for batch in range(BATCH):
+        for head in range(HEADS):
+            assert_close(actual[batch, head], module(x[batch, head], positions[batch]))
+
+
+@every_kind
+def test_a_rest_of_a_sequence_is_placed_as_in_the_whole(make):
+    """What a decoder with a cache needs."""
+    module, x = make(), torch.randn(BATCH, MAX_LENGTH, DIM)
+    assert torch.equal(module(x[:, 4:], torch.arange(4, MAX_LENGTH)), module(x)[:, 4:])
+
+
+@pytest.mark.parametrize("make", [ALL[kind] for kind in ("sinusoidal", "neighbours", "halves")])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+def test_far_away_it_is_as_exact_as_the_dtype(make, dtype):
+    """In float32, p / base^(…) itself would be wrong by 1e-2 at these positions."""
+    module, x = make(), torch.randn(LENGTH, DIM).to(dtype)
+    positions = torch.arange(LENGTH) + 1_000_003
+    actual = module(x, positions)
+    assert actual.dtype == dtype
+    tolerance = 4 * torch.finfo(dtype).eps
+    assert_close(actual.double(), module(x.double(), positions), rtol=tolerance, atol=tolerance)
+
+
+@every_kind
+def test_gradients_pass(make):
+    module, x = make().double(), torch.randn(2, 3, DIM).double().requires_grad_()
+    assert torch.autograd.gradcheck(module, (x,))
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "neighbours", "halves"])
+def test_fixed_positions_store_nothing(kind):
+    assert not ALL[kind]().state_dict()
+
+
+def test_printed_with_their_sizes():
+    assert repr(SinusoidalPositions(6)) == "SinusoidalPositions(embed_dim=6, base=10000)"
+    assert repr(RotaryPositions(6, 500, "halves")) == "RotaryPositions(head_dim=6, base=500, pairs='halves')"
