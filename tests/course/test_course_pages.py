@@ -22,6 +22,13 @@ NAMES |= {
     "Annotated Transformer",
     "d2l, Annotated Transformer",
     "d2l、Annotated Transformer",
+    "BERT, GPT-2, BART",
+    "BERT、GPT-2、BART",
+    "Llama",
+    "GELU",
+    "logit",
+    "self-attention in the encoder",  # the paper's own names for the three uses
+    "encoder-decoder attention",
 }
 SOURCES = "#sources"
 

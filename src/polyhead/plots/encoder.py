@@ -14,7 +14,7 @@ from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 from polyhead.language import text
 from polyhead.plots.drawing import BLUE, FIXED_INK, GREY, INK, ORANGE, drawn, numbers
 
-_CELL = 0.2  # inches
+_CELL = 0.16  # inches
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
