@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from polyglot_book.chapters import read_all
 from polyglot_book.checks import check_parity, check_stored, check_translations, check_wording
 from polyglot_book.config import Book
 from polyglot_book.violations import Violation
@@ -51,6 +54,19 @@ def test_chapters_end_with_exercises_summary_and_sources(book: Book) -> None:
         assert "checks." in text, path.name
         ids = re.findall(r'^\+\+\+ \{"id": "([^"]+)"', text, flags=re.M)
         assert ids[-2:] == ["summary", "sources"], path.name
+
+
+def test_comments_in_code_give_shapes_only(book: Book) -> None:
+    """They are the same in every language: `# (batch, num_tokens)`, `# 4 × (2, 3, 5)`, `# (4, 6) each`."""
+    shape = re.compile(r"(\d+ × )?\(.*\)( each)?")
+    told = [
+        f"{chapter.where}#{cell.id}: {token.string}"
+        for chapter in read_all(book)[0].values()
+        for cell in chapter.code
+        for token in tokenize.generate_tokens(io.StringIO(cell.source).readline)
+        if token.type == tokenize.COMMENT and not shape.fullmatch(token.string.removeprefix("#").strip())
+    ]
+    assert told == []
 
 
 def test_requirements_pin_what_the_project_needs() -> None:

@@ -74,6 +74,17 @@ def test_it_stops_at_max_new_tokens():
     assert greedy_decode(CHAIN, ids([1, 1, 0]), end_id=END, max_new_tokens=1).tolist() == [[1]]
 
 
+@pytest.mark.parametrize(("use_cache", "lengths"), [(True, [3, 1, 1, 1]), (False, [3, 4, 5, 6])])
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
+def test_with_a_cache_only_new_tokens_pass_the_model(decode, use_cache, lengths):
+    model, seen = decoder_only(VOCAB), []
+    model.embedding.register_forward_hook(lambda module, args, output: seen.append(output.shape[1]))
+    with torch.no_grad():
+        model.embedding.tokens.weight[END] = 0.0  # its logit is 0: it never wins, nor ends anything
+    decode(model, ids([1, 3, 1]), end_id=END, max_new_tokens=4, use_cache=use_cache)
+    assert seen == lengths
+
+
 def test_the_prompt_may_hold_the_end_token():
     assert greedy_decode(CHAIN, ids([END, END]), end_id=END, max_new_tokens=3).tolist() == [[0, 1, 3]]
 
