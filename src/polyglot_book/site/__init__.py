@@ -76,7 +76,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _fingerprint() -> int:
     """A number that changes with the extension, so that Sphinx then reads every page anew."""
-    files = sorted(
-        path for path in Path(__file__).parent.rglob("*") if path.suffix in {".py", ".yml", ".html"}
-    )
+    kinds = {".py", ".yml", ".html", ".css", ".js"}
+    files = sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in kinds)
     return zlib.crc32(b"".join(path.read_bytes() for path in files))
