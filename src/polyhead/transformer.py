@@ -376,7 +376,7 @@ class Transformer(EncoderDecoder):
             made = TokenEmbedding(
                 vocab_size, embed_dim, SinusoidalPositions(embed_dim), scale=True, dropout=dropout
             )
-            # After the factor √embed_dim each number has variance 1, and logits start near 0.
+            # After the factor √embed_dim each number has variance 1.
             nn.init.normal_(made.tokens.weight, std=embed_dim**-0.5)
             return made
 
