@@ -112,6 +112,12 @@ class DecoderLayer(nn.Module):
         self._check(x, memory, memory_mask, cross_head_gates)
         if cache is not None:
             _validate.instance("cache", cache, LayerCache)
+            kept = cache.cross_attention
+            if memory is not None and kept.complete and kept.length != memory.shape[1]:
+                raise ValueError(
+                    f"memory must be the one that the cache has the keys of, {kept.length} tokens, "
+                    f"got {memory.shape[1]}"
+                )
         attended, self_weights = self.self_attention(
             self.self_residual.enter(x),
             mask=mask,

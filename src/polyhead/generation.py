@@ -255,6 +255,8 @@ def _check(
         _validate.token_ids("source_ids", source_ids, model.source_embedding.tokens.num_embeddings)
         if source_mask is not None:
             _validate.token_mask("source_mask", source_mask, source_ids)
+        if isinstance(model.output, nn.Identity):
+            raise ValueError("model must give logits, got one that gives hidden states, as load_bart does")
         table = model.target_embedding.tokens
     _validate.token_ids("prompt_ids", prompt_ids, table.num_embeddings)
     if source_ids is not None and len(source_ids) != len(prompt_ids):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from polyhead import DecoderCache, KVCache, MultiHeadAttention
+from polyhead import Decoder, DecoderCache, DecoderLayer, KVCache, MultiHeadAttention
 from tests.polyhead.bad_input import assert_named, bad
 from tests.polyhead.models import HEADS, LAYERS, LENGTH, decoder_only, encoder_decoder
 
@@ -365,3 +365,26 @@ BAD = [
 @pytest.mark.parametrize(("call", "error", "message"), BAD)
 def test_bad_input(call, error, message):
     assert_named(call, error, message)
+
+
+@torch.no_grad()
+def test_another_memory_than_the_cached_one_is_refused_before_anything_is_added():
+    decoder = Decoder(2, 6, 3).eval()
+    x, memory, cache = torch.randn(2, 3, 6), torch.randn(2, 5, 6), decoder.new_cache()
+    decoder(x[:, :2], memory, cache=cache)
+    with pytest.raises(
+        ValueError, match="memory must be the one that the cache has the keys of, 5 tokens, got 3"
+    ):
+        decoder(x[:, 2:], memory[:, :3], cache=cache)
+    assert [layer.self_attention.length for layer in cache.layers] == [2, 2]
+    after, _ = decoder(x[:, 2:], memory, cache=cache)
+    assert_close(after, decoder(x, memory)[0][:, 2:])
+
+
+@torch.no_grad()
+def test_one_compiled_layer_serves_every_length(unchecked):
+    layer = DecoderLayer(6, 3, cross_attention=False).eval()
+    compiled = torch.compile(layer, fullgraph=True, backend="eager")
+    for length in (4, 2, 7, 1):
+        x = torch.randn(2, length, 6)
+        assert_close(compiled(x)[0], layer(x)[0])

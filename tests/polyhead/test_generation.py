@@ -371,6 +371,15 @@ def test_an_end_counts_only_among_the_best():
         assert found.token_ids[0, 0, 0] == best
 
 
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
+def test_a_model_that_gives_hidden_states_is_refused(decode):
+    """What load_bart makes has no output layer: the largest of its numbers is no token."""
+    model, source = encoder_decoder(VOCAB), torch.ones(1, 2, dtype=torch.long)
+    model.output = torch.nn.Identity()
+    with pytest.raises(ValueError, match="model must give logits, got one that gives hidden states"):
+        decode(model, ids([1]), end_id=END, max_new_tokens=2, source_ids=source)
+
+
 # ---- bad input
 
 ONE, WITH = CHAIN, encoder_decoder(5)

@@ -183,7 +183,8 @@ class MultiHeadAttention(nn.Module):
         num_queries, num_keys = q.shape[2], k.shape[2]
         dropout = self.dropout if self.training else 0.0
         # The kernel's own is_causal is aligned at the upper left, and takes no mask beside it.
-        is_causal = is_causal and num_queries > 1  # the last token alone sees all
+        if num_queries == 1:
+            is_causal = False  # the last token alone sees all
         if is_causal and (need_weights or mask is not None or num_queries != num_keys):
             causal = causal_mask(num_queries, num_keys).to(q.device)
             mask = causal if mask is None else mask & causal

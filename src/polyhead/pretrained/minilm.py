@@ -93,7 +93,8 @@ class MiniLM(nn.Module):
         Raises:
             TypeError, ValueError: as `tokenize`, and as the model's call.
         """
-        ids, mask = self.tokenize(sentences)
+        device = self.model.embedding.tokens.weight.device
+        ids, mask = (each.to(device) for each in self.tokenize(sentences))
         states = self.model(ids, mask, head_gates=head_gates)
         counted = mask.unsqueeze(-1).to(states.dtype)
         return F.normalize((states * counted).sum(dim=1) / counted.sum(dim=1), dim=-1)
