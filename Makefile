@@ -1,59 +1,92 @@
 # Polyhead: `make site` builds the website, `make serve` shows it, `make test` runs every check.
 PYTHON ?= python3
+PORT ?= 8000
 RUN := .venv/bin/python
 SITE := _build/html
-PAGES := _config.yml _toc.yml $(shell find book src/polyglot_book -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
+INSTALLED := .venv/.installed
+sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
+PAGES := _config.yml _toc.yml $(call sources,book src/polyglot_book)
 
-.PHONY: help environment site serve test notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment site serve lab test notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-environment:                ## make or update .venv; does nothing when it is up to date
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is missing: apt-get install python3 python3-venv"; exit 1; }
-	@$(PYTHON) src/polyglot_book/environment.py
+# An environment works only in the folder, and with the Python, for which it was made: these stand in the stamp.
+ifneq ($(shell cat $(INSTALLED) 2>/dev/null),$(CURDIR) $(realpath $(RUN)))
+ANEW := yes
+.PHONY: $(INSTALLED)
+endif
 
-site: $(SITE)/index.html    ## build the website and say where it is
+environment: $(INSTALLED)   ## make or update .venv; does nothing when it is up to date
+
+# pip brings torch, from where it is told to; uv brings the rest, in a tenth of the time that pip takes for it.
+# uv does not know every place that pip does: where it fails, pip tries.
+PIP := $(RUN) -m pip --disable-pip-version-check install -q --no-compile
+UV := .venv/bin/uv pip install -q --python $(RUN)
+$(INSTALLED): requirements.txt requirements-no-deps.txt pyproject.toml
+	@$(PYTHON) -c "import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))" 2>/dev/null || \
+		{ echo "$(PYTHON) is not Python 3.11 to 3.14 with its venv module: apt-get install python3 python3-venv, or" \
+		  "make PYTHON=python3.12 if there is another"; exit 1; }
+	@echo "Installing into .venv (minutes, the first time) ..."
+	@$(if $(ANEW),$(PYTHON) -m venv --clear .venv)
+	@$(PIP) -c requirements.txt torch uv
+	@$(UV) -r requirements.txt || $(PIP) -r requirements.txt
+	@$(PIP) --no-deps --no-build-isolation -r requirements-no-deps.txt -e .
+	@rm -rf _build/.last
+	@echo "$(CURDIR) $$(readlink -f $(RUN))" >$@
+
+site: _build/.compared      ## build the website and say where it is
 	@echo "The site: file://$(CURDIR)/$(SITE)/index.html (make serve shows it)"
 
-$(SITE)/index.html: $(PAGES) | environment
+# Built beside the last good site, on the pages that it kept, so that a build that fails or is stopped harms neither.
+$(SITE)/index.html: $(PAGES) $(INSTALLED)
 	@echo "Building the site ..."
-	@.venv/bin/jupyter-book build . -W --keep-going -n --quiet >/dev/null || { rm -rf _build; exit 1; }
-	@touch $@
+	@rm -rf _build/.next; mv _build/.last _build/.next 2>/dev/null || true
+	@.venv/bin/jupyter-book build . --path-output _build/.next -W --keep-going -n --quiet >/dev/null
+	@rm -rf $(SITE) && cp -R _build/.next/_build/html $(SITE) && mv _build/.next _build/.last && touch $@
 
-serve: site                 ## show the website on this machine
-	@$(RUN) -m polyglot_book serve
+# The site shows the stored notebooks: this says which of them are not what their chapters and the library make.
+_build/.compared: $(SITE)/index.html $(call sources,chapters src/polyhead)
+	@if $(RUN) -m polyglot_book pending; then touch $@; fi
+
+serve: site                 ## show the website on this machine; PORT=8001 where 8000 is taken
+	@$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
+
+lab: $(INSTALLED)           ## open the notebooks in JupyterLab, which it installs the first time
+	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab
+	@.venv/bin/jupyter-lab book
 
 test: site lint             ## run every check: code, translations, notebooks, pages in a browser
 	@echo "Running the tests ..."
-	@$(RUN) -m pytest -q -n auto --dist loadfile
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --nbval tests book
 
-notebooks: environment      ## execute the chapters that changed; ALL=1 executes all of them
+notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
 	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)
 
-translations: environment   ## which cell of which language is current, stale or missing
+translations: $(INSTALLED)  ## which cell of which language is current, stale or missing
 	@$(RUN) -m polyglot_book translations
 
-sync: environment           ## copy the English code cells to the other languages
+sync: $(INSTALLED)          ## copy the English code cells to the other languages
 	@$(RUN) -m polyglot_book sync
 
-mark: environment           ## record that a translation is up to date: make mark CELL=ko/01-single-head#why-scale
+mark: $(INSTALLED)          ## record that a translation is up to date: make mark CELL=ko/01-single-head#why-scale
 	@$(RUN) -m polyglot_book mark "$(CELL)"
 
-check: environment          ## every check of the text and the notebooks, without executing anything
+check: $(INSTALLED)         ## every check of the text and the notebooks, without executing anything
 	@$(RUN) -m polyglot_book check
 
-lint: environment           ## style and types of the Python code
+lint: $(INSTALLED)          ## style and types of the Python code
 	@echo "Checking style and types ..."
 	@.venv/bin/ruff check --quiet . && .venv/bin/ruff format --check --quiet . && .venv/bin/mypy --no-error-summary
 
-format: environment         ## put the Python code into the project's style
+format: $(INSTALLED)        ## put the Python code into the project's style
 	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format --quiet .
 
-fonts: environment          ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
+fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
 	@$(RUN) -m polyhead.fonts.subset
 
-bench: environment          ## measure seven ways to attend, and generation; QUICK=1 takes a minute
+bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1 takes a minute
 	@$(RUN) -m benchmarks $(if $(QUICK),--quick)
 
 clean:                      ## remove what was built; the environment stays

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from polyglot_book.checks_html import parse
+from tests.pages import parse
 
 _SRC = Path(__file__).parents[1] / "src"
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")

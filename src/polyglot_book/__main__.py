@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from polyglot_book.config import Book, ConfigError
+from polyglot_book.config import Book
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -24,45 +24,47 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     notebooks.add_argument("--all", action="store_true", help="execute even what is up to date")
     notebooks.add_argument("--jobs", type=int, metavar="N", help="kernels at a time (default: one per CPU)")
+    commands.add_parser("pending", help="say which notebooks are not what their chapters and library make")
     commands.add_parser("translations", help="show how far each language is")
     commands.add_parser("sync", help="copy the reference's code cells to the other languages")
     mark = commands.add_parser("mark", help="record that a translation is up to date")
     mark.add_argument("cell", help="<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells")
     commands.add_parser("check", help="run every check")
-    serve = commands.add_parser("serve", help="show the built site to this computer's browser")
-    serve.add_argument("--port", type=int, default=8000)
     return parser.parse_args(argv)
 
 
 def _run(arguments: argparse.Namespace) -> bool:
-    if arguments.command == "serve":
-        from polyglot_book.serve import serve
-
-        serve(arguments.root / "_build" / "html", arguments.port)
-        return True
+    # Each command imports what it needs: jupytext and the kernels' client take a second.
     book = Book.load(arguments.root)
     if arguments.command == "notebooks":
         from polyglot_book.notebooks import make_notebooks
 
         return make_notebooks(book, arguments.chapters, everything=arguments.all, jobs=arguments.jobs)
+    if arguments.command == "pending":
+        from polyglot_book.notebooks import COMMAND, pending
+
+        if names := pending(book):
+            few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            print(f"Notebooks older than their chapters or the library (run `{COMMAND}`): {few}")
+        return not names
     if arguments.command == "check":
         from polyglot_book.checks import check_book, summary
 
         violations = check_book(book)
         print("\n".join([*map(str, violations), summary(book, violations)]))
         return not violations
-    from polyglot_book import translations
+    if arguments.command == "translations":
+        from polyglot_book.translations import check_translations, table
+
+        violations = check_translations(book)
+        print("\n".join([table(book), *map(str, violations)]))
+        return not violations
+    from polyglot_book import edits
 
     if arguments.command == "sync":
-        translations.sync(book)
-    elif arguments.command == "mark":
-        translations.mark(book, arguments.cell)
+        edits.sync(book)
     else:
-        print(translations.table(book))
-        violations = translations.check_translations(book)
-        for violation in violations:
-            print(violation)
-        return not violations
+        edits.mark(book, arguments.cell)
     return True
 
 
@@ -72,11 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 1 where something is wrong with the book.
     """
-    from polyglot_book.serve import SiteError
-
     try:
         return 0 if _run(_arguments(argv)) else 1
-    except (ConfigError, SiteError, ValueError) as error:
+    except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

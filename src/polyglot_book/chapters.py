@@ -1,25 +1,28 @@
-"""Reads a chapter's text into a notebook whose cell ids are the chapter's own."""
+"""Reads a chapter's text into a notebook whose cell ids are the chapter's own, and writes it back."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from jupytext.myst import notebook_to_myst
 from nbformat import NotebookNode
 
 from polyglot_book.config import Book
-from polyglot_book.parsing import ChapterError, check_header, find_spans, read_notebook
+from polyglot_book.parsing import ChapterError, read_notebook
 from polyglot_book.violations import Violation
 
 _nbformat: Any = nbformat  # its functions carry no types
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
-LANGUAGE_INFO = {"name": "python", "pygments_lexer": "ipython3"}
+LEXER = "ipython3"
+LANGUAGE_INFO = {"name": "python", "pygments_lexer": LEXER}
 
 
 def text_hash(text: str) -> str:
@@ -29,27 +32,19 @@ def text_hash(text: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a chapter, and where it stands in the text.
+    """One cell of a chapter.
 
     Attributes:
         id: The chapter's own id.
         kind: "markdown" or "code".
         source: Its text, as jupytext reads it.
         metadata: Its metadata without the id.
-        start: Its first line (from 0): the block break, or the opening fence.
-        body: The line after its header.
-        stop: The line after its last one, without the closing fence.
-        end: The line after everything that belongs to it.
     """
 
     id: str
     kind: str
     source: str
     metadata: Mapping[str, Any] = field(hash=False)
-    start: int
-    body: int
-    stop: int
-    end: int
 
     @property
     def tags(self) -> list[str]:
@@ -79,9 +74,9 @@ class Chapter:
 
     Attributes:
         where: Its file, relative to the book's root.
-        text: The whole text.
+        text: The whole text, as it was read.
         cells: Its cells, in order.
-        metadata: What else its front matter says.
+        metadata: Its front matter.
     """
 
     where: str
@@ -101,52 +96,47 @@ class Chapter:
 
     def notebook(self) -> NotebookNode:
         """Make the notebook without outputs."""
-        cells = []
+        front = {key: value for key, value in self.metadata.items() if key != "jupytext"}
+        metadata = {"kernelspec": KERNELSPEC, **front, "language_info": LANGUAGE_INFO}
+        notebook: NotebookNode = _nbformat.v4.new_notebook(metadata=_nbformat.from_dict(metadata))
         for cell in self.cells:
             new = _nbformat.v4.new_code_cell if cell.kind == "code" else _nbformat.v4.new_markdown_cell
-            cells.append(new(cell.source, id=cell.id, metadata=_nbformat.from_dict(dict(cell.metadata))))
-        metadata = {"kernelspec": KERNELSPEC, **self.metadata, "language_info": LANGUAGE_INFO}
-        notebook: NotebookNode = _nbformat.v4.new_notebook(
-            cells=cells, metadata=_nbformat.from_dict(metadata)
-        )
+            node = _nbformat.from_dict(dict(cell.metadata))
+            notebook.cells.append(new(cell.source, id=cell.id, metadata=node))
         notebook.nbformat_minor = 5
         return notebook
 
+    def canonical(self) -> str:
+        """Write the text as jupytext writes it: the one form that chapters have."""
+        notebook = self.notebook()
+        notebook.metadata = dict(self.metadata)
+        for cell in notebook.cells:
+            of = {"of": cell.metadata["of"]} if "of" in cell.metadata else {}
+            cell.metadata = {"id": cell.id, **of, **cell.metadata}
+        text: str = notebook_to_myst(notebook, default_lexer=LEXER)
+        return text
 
+
+@functools.lru_cache(maxsize=1024)
 def parse_chapter(text: str, where: str = "chapter.md") -> Chapter:
     """Read a chapter's text.
 
     Args:
         text: The text, with its line ends as they are in the file.
         where: What messages call the file.
-
-    Raises:
-        ChapterError: The text cannot be read, or a cell has no id of its own.
     """
-    spans = find_spans(text, where)
-    notebook = read_notebook(text, where)
-    if [span.kind for span in spans] != [cell.cell_type for cell in notebook.cells]:
-        raise ChapterError(where, 1, "cells that cannot be told apart", "open every Markdown cell with +++")
-    cells: dict[str, Cell] = {}
-    for span, node in zip(spans, notebook.cells, strict=True):
-        metadata = json.loads(json.dumps(node.metadata, default=str))  # YAML makes dates of some texts
-        check_header(where, span, metadata, text)
-        cell_id = metadata.pop("id")
-        if cell_id in cells:
-            earlier = cells[cell_id].start + 1
-            raise ChapterError(
-                where, span.start + 1, f"id {cell_id!r} again, first in line {earlier}", "rename one"
-            )
-        cells[cell_id] = Cell(
-            cell_id, span.kind, node.source, metadata, span.start, span.body, span.stop, span.end
-        )
-    front = {key: value for key, value in notebook.metadata.items() if key not in ("jupyter", "jupytext")}
-    return Chapter(where, text, tuple(cells.values()), front)
-
-
-@functools.lru_cache(maxsize=1024)
-def _parse_cached(text: str, where: str) -> Chapter:
-    return parse_chapter(text, where)
+    notebook = read_notebook(text.replace("\r\n", "\n"), where)
+    notebook.metadata.pop("jupyter", None)  # what jupytext knows of the text
+    # YAML makes dates of some texts.
+    front, *headers = json.loads(
+        json.dumps([notebook.metadata, *(cell.metadata for cell in notebook.cells)], default=str)
+    )
+    cells = []
+    for node, metadata in zip(notebook.cells, headers, strict=True):
+        # jupytext drops one blank line after a header, so that a second one would not last.
+        source = re.sub(r"\A(\s*\n)+", "", node.source)
+        cells.append(Cell(metadata.pop("id"), node.cell_type, source, metadata))
+    return Chapter(where, text, tuple(cells), front)
 
 
 def read_text(path: Path) -> str:
@@ -155,14 +145,10 @@ def read_text(path: Path) -> str:
 
 
 def read_chapter(book: Book, path: Path) -> Chapter:
-    """Read a chapter's file.
-
-    Raises:
-        ChapterError: As `parse_chapter`.
-    """
+    """Read a chapter's file."""
     where = book.relative(path)
     try:
-        return _parse_cached(read_text(path), where)
+        return parse_chapter(read_text(path), where)
     except UnicodeDecodeError as error:
         raise ChapterError(where, 1, f"not UTF-8: {error}", "save it as UTF-8") from None
 

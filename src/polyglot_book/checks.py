@@ -10,8 +10,6 @@ from polyglot_book.translations import check_translations
 from polyglot_book.violations import Violation
 from polyglot_book.wording import check_wording
 
-__all__ = ["check_book", "check_parity", "check_stored", "check_translations", "check_wording", "summary"]
-
 
 def check_book(book: Book) -> list[Violation]:
     """Run every check.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 # A BCP-47 code as this book needs it: language, then optional script and region ("zh-Hant-TW").
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
@@ -39,34 +40,23 @@ class Language:
     def from_mapping(cls, code: str, entry: object) -> Language:
         """Make a language from one entry of `polyglot_languages`."""
         if not isinstance(code, str) or not _CODE.fullmatch(code):
-            raise ConfigError(
-                f"polyglot_languages: expected a BCP-47 code such as 'en' or 'zh-TW', got {code!r}"
-            )
+            raise ConfigError(f"polyglot_languages: expected a code such as 'en' or 'zh-TW', got {code!r}")
+        where = f"polyglot_languages: {code}"
         if not isinstance(entry, Mapping):
-            raise ConfigError(f"polyglot_languages: {code}: expected a mapping, got {entry!r}")
-        fields = {each.name: each for each in dataclasses.fields(cls) if each.name != "code"}
-        if unknown := sorted(set(map(str, entry)) - set(fields)):
-            raise ConfigError(
-                f"polyglot_languages: {code}: unknown {', '.join(unknown)}; known: {', '.join(fields)}"
-            )
-        for name, each in fields.items():
-            if each.default is dataclasses.MISSING and name not in entry:
-                raise ConfigError(f"polyglot_languages: {code}: {name} is missing")
+            raise ConfigError(f"{where}: expected a mapping, got {entry!r}")
+        if not {"locale", "name", "title"} <= entry.keys() <= {"locale", "name", "title", "tagline"}:
+            raise ConfigError(f"{where}: expected locale, name, title, perhaps tagline, got {[*entry]}")
+        for name, value in entry.items():
             # YAML reads an unquoted `no` as False: the Norwegian locale must be quoted.
-            if name in entry and (not isinstance(entry[name], str) or not entry[name].strip()):
-                raise ConfigError(
-                    f"polyglot_languages: {code}: {name}: expected text (quote it), got {entry[name]!r}"
-                )
+            if not isinstance(value, str) or not value.strip():
+                raise ConfigError(f"{where}: {name}: expected text (quote it), got {value!r}")
         return cls(code=code, **entry)
 
 
 def languages_from(value: object) -> dict[str, Language]:
     """Read the value of `polyglot_languages`, from YAML or from Sphinx's configuration."""
     if not isinstance(value, Mapping) or not value:
-        raise ConfigError(
-            "polyglot_languages: expected a mapping from language codes to "
-            f"{{locale, name, title}}, got {value!r}"
-        )
+        raise ConfigError(f"polyglot_languages: expected a mapping by language, got {value!r}")
     return {code: Language.from_mapping(code, entry) for code, entry in value.items()}
 
 
@@ -90,7 +80,7 @@ class Book:
         folder: Where the pages lie, relative to the root: `<folder>/<code>/<stem>.ipynb`.
         terms: The terminology file, where there is one.
         library: Folders whose content decides what notebooks compute.
-        kernel_environment: Environment variables that every kernel gets.
+        config: The text of `_config.yml`.
     """
 
     root: Path
@@ -98,7 +88,7 @@ class Book:
     folder: str = "book"
     terms: Path | None = None
     library: tuple[Path, ...] = ()
-    kernel_environment: Mapping[str, str] = field(default_factory=dict)
+    config: str = field(default="", repr=False)
 
     @property
     def reference(self) -> Language:
@@ -124,17 +114,12 @@ class Book:
 
     @classmethod
     def load(cls, root: Path | str) -> Book:
-        """Read `_config.yml` in `root`.
-
-        Raises:
-            ConfigError: It is missing, is not YAML, or lacks what a book in several languages needs.
-        """
-        import yaml
-
+        """Read `_config.yml` in `root`."""
         root = Path(root).resolve()
         path = root / "_config.yml"
         try:
-            document = yaml.safe_load(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            document = yaml.safe_load(text)
         except FileNotFoundError:
             raise ConfigError(f"{path}: no such file; run this in the book's root or give --root") from None
         except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -145,28 +130,17 @@ class Book:
         if not isinstance(settings, Mapping) or "polyglot_languages" not in settings:
             raise ConfigError(f"{path}: sphinx: config: polyglot_languages is missing")
         try:
-            return cls._from_settings(root, settings)
+            library = settings.get("polyglot_library", [])
+            if not isinstance(library, Sequence) or isinstance(library, str):
+                raise ConfigError(f"polyglot_library: expected a list of folders, got {library!r}")
+            folders = tuple(root / _relative("polyglot_library", each) for each in library)
+            for each in folders:
+                if not each.is_dir():
+                    raise ConfigError(f"polyglot_library: {each.relative_to(root)} is not a folder")
+            languages = languages_from(settings["polyglot_languages"])
+            folder = _relative("polyglot_folder", settings.get("polyglot_folder", "book")).as_posix()
+            terms = settings.get("polyglot_terms")
+            terms = None if terms is None else root / _relative("polyglot_terms", terms)
+            return cls(root, languages, folder, terms, folders, text)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
-
-    @classmethod
-    def _from_settings(cls, root: Path, settings: Mapping[str, Any]) -> Book:
-        library = settings.get("polyglot_library", [])
-        if not isinstance(library, Sequence) or isinstance(library, str):
-            raise ConfigError(f"polyglot_library: expected a list of folders, got {library!r}")
-        environment = settings.get("polyglot_kernel_environment", {})
-        if not isinstance(environment, Mapping):
-            raise ConfigError(f"polyglot_kernel_environment: expected a mapping, got {environment!r}")
-        folders = tuple(root / _relative("polyglot_library", each) for each in library)
-        for each in folders:
-            if not each.is_dir():
-                raise ConfigError(f"polyglot_library: {each.relative_to(root)} is not a folder")
-        terms = settings.get("polyglot_terms")
-        return cls(
-            root=root,
-            languages=languages_from(settings["polyglot_languages"]),
-            folder=_relative("polyglot_folder", settings.get("polyglot_folder", "book")).as_posix(),
-            terms=None if terms is None else root / _relative("polyglot_terms", terms),
-            library=folders,
-            kernel_environment={str(name): str(value) for name, value in environment.items()},
-        )

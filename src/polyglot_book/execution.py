@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ from nbformat import NotebookNode
 _new_node: Any = NotebookNode  # its methods carry no types
 # One thread, because sums of floats differ with the number of threads.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+# Figures must go where a reader's go, into the cell; warnings must come as a reader sees them.
+_REMOVED = ("MPLBACKEND", "PYTHONWARNINGS")
 # Otherwise every kernel warns on stderr that it talks to this process unencrypted.
 _KERNEL_OPTIONS = ["--HistoryManager.enabled=False", "--IPKernelApp.log_level=ERROR"]
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -49,66 +50,40 @@ class _ThisPython(KernelSpecManager):
         return KernelSpec(**get_kernel_dict(_KERNEL_OPTIONS, ["-Xfrozen_modules=off"]))
 
 
-class Execution:
-    """One notebook on its way through a kernel, which another thread may stop."""
+async def execute(notebook: NotebookNode, folder: Path) -> None:
+    """Execute every code cell of a notebook in a folder, and put the outputs into the notebook.
 
-    def __init__(self, notebook: NotebookNode, folder: Path, environment: Mapping[str, str]) -> None:
-        """Prepare it: `folder` is where cells run, `environment` what the kernel sees beside the usual."""
-        self._notebook, self._folder = notebook, folder
-        self._environment = {**os.environ, **ENVIRONMENT, **environment}
-        # Figures must go where a reader's go: into the cell, by the kernel's own default.
-        if "MPLBACKEND" not in environment:
-            self._environment.pop("MPLBACKEND", None)
-        self._environment.pop("PYTHONWARNINGS", None)
-        self._manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=_ThisPython())
-        self._current = ""
-        self._stopped = False
+    Raises:
+        CellFailure: A cell raised that is not tagged `raises-exception`, or the kernel died.
+    """
+    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=_ThisPython())
+    client = NotebookClient(notebook, km=manager, timeout=None, record_timing=False)
+    environment = {name: value for name, value in os.environ.items() if name not in _REMOVED} | ENVIRONMENT
+    # An IPython profile of the user's own must not change what cells do.
+    with tempfile.TemporaryDirectory(prefix="polyglot-ipython-") as profile:
+        try:
+            await client.async_start_new_kernel(cwd=str(folder), env={**environment, "IPYTHONDIR": profile})
+            await client.async_start_new_kernel_client()
+            for number, cell in enumerate(notebook.cells):
+                await _execute_cell(client, cell, number)
+        finally:
+            if client.kc is not None:
+                client.kc.stop_channels()
+            await manager.shutdown_kernel(now=True)  # asking the kernel to leave sometimes takes seconds
 
-    def stop(self) -> None:
-        """Kill the kernel."""
-        self._stopped = True
-        process = getattr(self._manager.provisioner, "process", None)
-        if process is not None:
-            process.kill()
 
-    def run(self) -> NotebookNode:
-        """Execute every code cell.
-
-        Returns:
-            The notebook with its outputs, which is the one given.
-
-        Raises:
-            CellFailure: A cell raised that is not tagged `raises-exception`, or the kernel died.
-        """
-
-        def remember(cell: NotebookNode, cell_index: int) -> None:
-            if self._stopped:  # before there was a kernel to kill
-                raise CellFailure(cell.id, "stopped")
-            self._current = cell.id
-
-        client = NotebookClient(
-            self._notebook,
-            km=self._manager,
-            timeout=None,
-            record_timing=False,
-            shutdown_kernel="immediate",  # asking the kernel to leave sometimes takes seconds
-            store_widget_state=False,
-            resources={"metadata": {"path": str(self._folder)}},
-            on_cell_start=remember,
-        )
-        # An IPython profile of the user's own must not change what cells do.
-        with tempfile.TemporaryDirectory(prefix="polyglot-ipython-") as profile:
-            try:
-                environment = {**self._environment, "IPYTHONDIR": profile}
-                asyncio.run(client.async_execute(cleanup_kc=True, env=environment))
-            except CellExecutionError as error:
-                raise CellFailure(self._current, _ANSI.sub("", error.traceback).strip()) from None
-            except DeadKernelError:
-                raise CellFailure(self._current, "the kernel died (out of memory?)") from None
-        for cell in self._notebook.cells:
-            if cell.cell_type == "code":
-                cell.outputs = [_clean(output) for output in _merged(cell.outputs)]
-        return self._notebook
+async def _execute_cell(client: NotebookClient, cell: NotebookNode, number: int) -> None:
+    try:
+        await client.async_execute_cell(cell, number, execution_count=client.code_cells_executed + 1)
+    except CellExecutionError as error:
+        raise CellFailure(cell.id, _ANSI.sub("", error.traceback).strip()) from None
+    except DeadKernelError:
+        task = asyncio.current_task()
+        if task and task.cancelling():  # the client takes Ctrl-C for a death
+            raise asyncio.CancelledError from None
+        raise CellFailure(cell.id, "the kernel died (out of memory?)") from None
+    if cell.cell_type == "code":
+        cell.outputs = [_clean(output) for output in _merged(cell.outputs)]
 
 
 def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:

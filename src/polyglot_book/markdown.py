@@ -5,36 +5,21 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from html.parser import HTMLParser
 
+import yaml
+from jupyter_book.config import get_final_config  # type: ignore[import-untyped]
+from jupytext.myst import MystMetadataParsingError, parse_directive_options
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from mdit_py_plugins.amsmath import amsmath_plugin
-from mdit_py_plugins.attrs import attrs_block_plugin, attrs_plugin
-from mdit_py_plugins.colon_fence import colon_fence_plugin
-from mdit_py_plugins.deflist import deflist_plugin
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.myst_role import myst_role_plugin
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.mdit import create_md_parser
 
 # Directives whose content is not Markdown.
-_LITERAL = set(
-    [
-        "code",
-        "code-block",
-        "code-cell",
-        "sourcecode",
-        "math",
-        "raw",
-        "mermaid",
-        "eval-rst",
-        "literalinclude",
-        "bibliography",
-        "toctree",
-    ]
-)
+_LITERAL = {"code", "code-block", "code-cell", "sourcecode", "math", "raw", "mermaid", "eval-rst"}
+_LITERAL |= {"literalinclude", "bibliography", "toctree"}
 _PATH_ARGUMENT = {"figure", "image", "include", "literalinclude", "download"}
 # Options that readers do not read, and that decide how a page works.
 _SAME_OPTIONS = ("class", "name", "label", "open")
@@ -69,24 +54,32 @@ class Anatomy:
 
 
 @functools.cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark").enable("table")
-    for plugin in (colon_fence_plugin, deflist_plugin, footnote_plugin, myst_role_plugin, attrs_block_plugin):
-        parser.use(plugin)
-    return parser.use(amsmath_plugin).use(dollarmath_plugin).use(attrs_plugin, spans=True)
+def site_parser(config: str) -> MarkdownIt:
+    """Make the parser by which the site reads its pages.
+
+    Args:
+        config: The text of the book's `_config.yml`.
+    """
+    settings, _ = get_final_config(
+        user_yaml=yaml.safe_load(config), cli_config={"latex_individualpages": False}
+    )
+    names = {each.name: f"myst_{each.name}" for each in fields(MdParserConfig)}
+    options = {name: settings[key] for name, key in names.items() if key in settings}
+    return create_md_parser(MdParserConfig(**options), RendererHTML)
 
 
 @functools.lru_cache(maxsize=4096)
-def anatomy(text: str, language: str) -> Anatomy:
+def anatomy(text: str, language: str, config: str) -> Anatomy:
     """Take a Markdown cell apart.
 
     Args:
         text: The cell's source.
         language: The page's language; words marked as being of another one are not its prose.
+        config: The text of the book's `_config.yml`, which says what the site's Markdown is.
     """
-    result = Anatomy()
-    _Reader(result, language).read(text)
-    return result
+    reader = _Reader(language, site_parser(config))
+    reader.read(text)
+    return reader.result
 
 
 def _formula(text: str) -> str:
@@ -94,104 +87,64 @@ def _formula(text: str) -> str:
     return " ".join(re.sub(r"\\(text\w*|mbox)\s*\{[^{}]*\}", r"\\\1{}", text).split())
 
 
-def _directive(info: str) -> tuple[str, str] | None:
-    found = re.match(r"\{([^}]+)\}\s*(.*)", info.strip(), re.DOTALL)
-    return (found.group(1), found.group(2)) if found else None
+class _Reader(HTMLParser):
+    """Walks through the tokens of a cell and of its directives, and through the HTML in them."""
 
-
-def _options(content: str) -> tuple[dict[str, str], str]:
-    """Split a directive's content into its options and its body."""
-    lines = content.split("\n")
-    options: list[str] = []
-    if lines[0].strip() == "---" and "---" in [line.strip() for line in lines[1:]]:
-        stop = [line.strip() for line in lines].index("---", 1)
-        options, lines = lines[1:stop], lines[stop + 1 :]
-    else:
-        while lines and re.match(r"\s*:[\w-]+:", lines[0]):
-            options.append(lines.pop(0).strip()[1:])
-    pairs = (line.partition(":") for line in options)
-    return {key.strip(): value.strip() for key, _, value in pairs}, "\n".join(lines)
-
-
-class _Tags(HTMLParser):
-    """Finds an HTML fragment's tags, addresses and words."""
-
-    def __init__(self) -> None:
+    def __init__(self, language: str, parser: MarkdownIt) -> None:
         super().__init__()
-        self.found: list[tuple[str, str, str]] = []  # kind, tag or words, language
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        self.links += [value for key in ("href", "src") if (value := values.get(key))]
-        if tag not in {"br", "img", "hr", "input", "wbr", "source"}:
-            self.found.append(("open", tag, values.get("lang") or ""))
-        if alt := values.get("alt"):
-            self.found.append(("words", alt, ""))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        before = len(self.found)
-        self.handle_starttag(tag, attrs)
-        self.found[before:] = [each for each in self.found[before:] if each[0] == "words"]
-
-    def handle_endtag(self, tag: str) -> None:
-        self.found.append(("close", tag, ""))
-
-    def handle_data(self, data: str) -> None:
-        self.found.append(("words", data, ""))
-
-
-class _Reader:
-    """Walks through the tokens of a cell and of its directives."""
-
-    def __init__(self, result: Anatomy, language: str) -> None:
-        self._result, self._language = result, language
-        # The open HTML elements and spans, and whether each is marked as another language.
+        self.result = Anatomy()
+        self._language, self._parser = language, parser
+        # The open HTML elements, and whether each is marked as another language.
         self._open: list[tuple[str, bool]] = []
-
-    @property
-    def _foreign(self) -> bool:
-        return any(foreign for _, foreign in self._open)
-
-    def _is_foreign(self, language: object) -> bool:
-        return bool(language) and language != self._language
+        self._words: list[str] = []
+        self._marked = False
 
     def read(self, text: str) -> None:
         """Add a text's parts to the result."""
-        skipped: list[int] = []  # levels of blocks that are marked as another language
-        for token in _parser().parse(text):
-            if token.nesting == 1 and self._is_foreign(token.attrGet("lang")):
-                skipped.append(token.level)
-            if token.type == "inline":
-                self._inline(token, skip=bool(skipped))
-            else:
-                self._block(token)
-            if token.nesting == -1 and skipped and token.level == skipped[-1]:
-                skipped.pop()
+        for token in self._parser.parse(text):
+            self._block(token)
 
     def _block(self, token: Token) -> None:
-        result = self._result
-        if token.type == "heading_open":
-            result.headings.append(int(token.tag[1:]))
-        elif token.type.startswith("math_block") or token.type == "amsmath":
-            result.formulas[_formula(token.content)] += 1
-            if token.type == "math_block_label":
-                result.links[f"({token.info})"] += 1
-        elif token.type == "html_block":
-            words = "".join(self._html(token.content))
-            if words.strip():
-                result.prose.append(Prose(words.strip()))
-        elif token.type in ("fence", "colon_fence"):
-            self._fence(token)
+        result = self.result
+        match token.type:
+            case "heading_open":
+                result.headings.append(int(token.tag[1:]))
+            case "math_block" | "math_block_label" | "amsmath":
+                result.formulas[_formula(token.content)] += 1
+                if token.type == "math_block_label":
+                    result.links[f"({token.info})"] += 1
+            case "html_block":
+                self._html(token.content)
+                self._paragraph()
+            case "fence" | "colon_fence":
+                self._fence(token)
+            case "inline":
+                for child in token.children or []:
+                    self._inline(child)
+                self._paragraph()
+
+    def _paragraph(self) -> None:
+        """Add the words collected to the prose."""
+        if text := _URL.sub("", "".join(self._words)).strip():
+            self.result.prose.append(Prose(text, self._marked))
+        self._words, self._marked = [], False
+
+    def _say(self, words: str) -> None:
+        if not any(foreign for _, foreign in self._open):
+            self._words.append(words)
 
     def _fence(self, token: Token) -> None:
-        result = self._result
-        directive = _directive(token.info)
-        if directive is None:
+        result = self.result
+        found = re.match(r"\{([^}]+)\}\s*(.*)", token.info.strip(), re.DOTALL)
+        if found is None:
             result.names[f"```{token.info.strip()}"] += 1
             return
-        name, argument = directive
-        options, body = _options(token.content)
+        name, argument = found.groups()
+        try:
+            lines, options = parse_directive_options(token.content, "")
+        except MystMetadataParsingError:  # the site's build says so
+            lines, options = token.content.splitlines(), {}
+        body = "\n".join(lines)
         same = "".join(f" {key}={options[key]}" for key in _SAME_OPTIONS if key in options)
         result.names[f"{{{name}}}{same}"] += 1
         if name == "math":
@@ -201,74 +154,39 @@ class _Reader:
         elif argument and name not in _LITERAL:
             self.read(argument)
         if alt := options.get("alt"):
-            result.prose.append(Prose(alt.strip("'\"")))
+            result.prose.append(Prose(str(alt)))
         if name not in _LITERAL:
             self.read(body)
 
-    def _html(self, fragment: str) -> Iterator[str]:
-        """Yield the words of an HTML fragment, and follow which elements are open."""
-        parser = _Tags()
-        parser.feed(fragment)
-        parser.close()
-        self._result.links.update(parser.links)
-        for kind, value, language in parser.found:
-            if kind == "open":
-                self._open.append((value, self._is_foreign(language)))
-            elif kind == "close":
-                for index in range(len(self._open) - 1, -1, -1):
-                    if self._open[index][0] == value:
-                        del self._open[index:]
-                        break
-            elif not self._foreign:
-                yield value
-
-    def _inline(self, token: Token, skip: bool) -> None:
-        words: list[str] = []
-        marked = False
-        for child in token.children or []:
-            said, mark = self._child(child)
-            marked = marked or mark
-            if not self._foreign:
-                words.append(said)
-        text = _URL.sub("", "".join(words)).strip()
-        if text and not skip:
-            self._result.prose.append(Prose(text, marked))
-
-    def _child(self, child: Token) -> tuple[str, bool]:
-        """Count one inline token; returns its words, and whether it marks a source."""
-        result = self._result
+    def _inline(self, child: Token) -> None:
+        """Count one inline token, and collect its words."""
+        result = self.result
         match child.type:
             case "text":
-                return child.content, False
+                self._say(child.content)
             case "softbreak" | "hardbreak":
-                return "\n", False
+                self._say("\n")
             case "code_inline":
                 result.code[child.content] += 1
             case "math_inline" | "math_inline_double" | "math_single":
                 result.formulas[_formula(child.content)] += 1
             case "link_open":
                 result.links[str(child.attrGet("href") or "")] += 1
-                return "", True
+                self._marked = True
             case "em_open":
-                return "", True
+                self._marked = True
             case "image":
                 result.links[str(child.attrGet("src") or "")] += 1
-                return child.content, False
+                self._say(child.content)
             case "footnote_ref":
                 result.links[f"[^{child.meta.get('label', '')}]"] += 1
             case "html_inline":
-                return "".join(self._html(child.content)), False
-            case "span_open":
-                self._open.append(("span", self._is_foreign(child.attrGet("lang"))))
-            case "span_close":
-                if self._open:
-                    self._open.pop()
+                self._html(child.content)
             case "myst_role":
-                return self._role(str(child.meta["name"]), child.content)
-        return "", False
+                self._role(str(child.meta["name"]), child.content)
 
-    def _role(self, name: str, content: str) -> tuple[str, bool]:
-        result = self._result
+    def _role(self, name: str, content: str) -> None:
+        result = self.result
         result.names[f"{{{name}}}`"] += 1
         if name == "math":
             result.formulas[_formula(content)] += 1
@@ -276,9 +194,33 @@ class _Reader:
             result.code[content] += 1
         elif name.startswith("cite"):
             result.links.update(key.strip() for key in content.split(","))
-            return "", True
+            self._marked = True
         elif name in _TARGET_ROLES:
             found = re.fullmatch(r"(.*?)\s*<([^>]*)>", content, re.DOTALL)
-            result.links[found.group(2) if found else content] += 1
-            return (found.group(1) if found else ""), True
-        return "", False
+            result.links[found[2] if found else content] += 1
+            self._say(found[1] if found else "")
+            self._marked = True
+
+    def _html(self, fragment: str) -> None:
+        """Read a fragment of HTML: what it opens may be closed in another one."""
+        self.feed(fragment)
+        self.close()
+        self.reset()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Count a tag's address, say its alternative text, and follow which language is written."""
+        values = dict(attrs)
+        self.result.links.update(value for key in ("href", "src") if (value := values.get(key)))
+        self._say(values.get("alt") or "")
+        if tag not in {"br", "img", "hr", "input", "wbr", "source"}:
+            self._open.append((tag, (values.get("lang") or self._language) != self._language))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close an element and whatever was left open in it."""
+        names = [name for name, _ in self._open]
+        if tag in names:
+            del self._open[len(names) - 1 - names[::-1].index(tag) :]
+
+    def handle_data(self, data: str) -> None:
+        """Collect words."""
+        self._say(data)

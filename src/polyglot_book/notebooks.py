@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,49 +16,18 @@ from nbformat import NotebookNode
 from polyglot_book.chapters import Chapter, read_chapter, read_text, stems
 from polyglot_book.config import Book
 from polyglot_book.edits import write_atomically
-from polyglot_book.execution import CellFailure, Execution
+from polyglot_book.execution import CellFailure, execute
+from polyglot_book.freshness import library_hash, read_records, state, write_records
 
 _v4: Any = nbformat.v4  # its functions carry no types
 COMMAND = "make notebooks"
-# The tags that change what execution does; the others only change what a page shows.
-_EXECUTION_TAGS = {"raises-exception", "skip-execution"}
 Say = Callable[[str], None]
 
 
-def library_hash(book: Book) -> str:
-    """Hash the files of the library that the notebooks import."""
-    digest = hashlib.sha256()
-    for folder in book.library:
-        for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
-            parts = path.relative_to(folder).parts
-            if not path.is_file() or "__pycache__" in parts or any(part.startswith(".") for part in parts):
-                continue
-            data = path.read_bytes()
-            digest.update(f"{book.relative(path)}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
-
-
-def inputs_hash(book: Book, chapter: Chapter, library: str) -> str:
-    """Hash everything that a chapter's outputs depend on.
-
-    Args:
-        book: The book.
-        chapter: The chapter.
-        library: The hash of the library, which all chapters share.
-    """
-    code = [[cell.id, cell.source, sorted(_EXECUTION_TAGS.intersection(cell.tags))] for cell in chapter.code]
-    inputs = {"code": code, "library": library, "environment": dict(book.kernel_environment)}
-    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
-
-
-def make_notebook(book: Book, chapter: Chapter, library: str) -> NotebookNode:
+def make_notebook(chapter: Chapter) -> NotebookNode:
     """Make a chapter's notebook without outputs."""
     notebook = chapter.notebook()
-    notebook.metadata["polyglot_book"] = {
-        "derived_from": chapter.where,
-        "command": COMMAND,
-        "inputs": inputs_hash(book, chapter, library),
-    }
+    notebook.metadata["polyglot_book"] = {"derived_from": chapter.where, "command": COMMAND}
     return notebook
 
 
@@ -72,45 +39,49 @@ def to_bytes(notebook: NotebookNode) -> bytes:
 
 
 def read_notebook(path: Path) -> NotebookNode | None:
-    """Read a stored notebook; None where there is none, or not one that can be read."""
+    """Read a stored notebook; None where there is none, or not one of today's format, with ids of cells."""
     try:
         notebook: NotebookNode = _v4.reads(read_text(path))
         nbformat.validate(notebook)
     except Exception:  # nbformat's reader stumbles over bad files in any way
         return None
-    return notebook
+    return notebook if all("id" in cell for cell in notebook.cells) else None
+
+
+def _code(notebook: NotebookNode) -> list[tuple[str, str, bool]]:
+    """Give what execution depends on; the other tags only change what a page shows."""
+    return [
+        (cell.id, cell.source, "raises-exception" in cell.metadata.get("tags", []))
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
 
 
 def carry_outputs(fresh: NotebookNode, stored: NotebookNode | None) -> bool:
     """Give a fresh notebook the outputs of the stored one.
 
     Returns:
-        Whether that was possible: the inputs and every code cell are the same, and all were executed.
+        Whether that was possible: every code cell is the same, and all were executed in order.
     """
-    if (
-        stored is None
-        or stored.metadata.get("polyglot_book", {}).get("inputs") != fresh.metadata.polyglot_book.inputs
-    ):
+    if stored is None or _code(fresh) != _code(stored):
         return False
-    cells = {cell.get("id"): cell for cell in stored.cells if cell.cell_type == "code"}
-    code = [cell for cell in fresh.cells if cell.cell_type == "code"]
-    for number, cell in enumerate(code, start=1):
-        old = cells.get(cell.id)
-        if old is None or old.source != cell.source or old.execution_count != number:
-            return False
-    for cell in code:
-        cell.outputs, cell.execution_count = cells[cell.id].outputs, cells[cell.id].execution_count
+    new, old = ([cell for cell in each.cells if cell.cell_type == "code"] for each in (fresh, stored))
+    if [cell.execution_count for cell in old] != list(range(1, len(old) + 1)):
+        return False
+    for cell, executed in zip(new, old, strict=True):
+        cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
     return True
 
 
 @dataclass(frozen=True)
 class _Job:
-    """A notebook to execute."""
+    """A notebook that is not what its chapter makes, and what it will have been executed with."""
 
     name: str
     chapter: Chapter
     notebook: NotebookNode
     path: Path
+    state: str
 
 
 def select(book: Book, names: Iterable[str]) -> list[tuple[str, str]]:
@@ -159,6 +130,37 @@ def _remove_orphans(book: Book, say: Say) -> None:
             say(f"{where}: made from no chapter; left alone, remove it or write its chapter")
 
 
+def _plan(book: Book, names: Iterable[str], everything: bool = False) -> tuple[list[_Job], list[_Job]]:
+    """Find the notebooks to execute, and those that need only their new text.
+
+    A notebook that there is no record of came with the project: it counts as made with the present library.
+    """
+    records, library = read_records(book), library_hash(book)
+    known = dict(records)
+    execute, write = [], []
+    for code, stem in select(book, names):
+        name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
+        chapter = read_chapter(book, book.chapters_dir(code) / f"{stem}.md")
+        job = _Job(name, chapter, make_notebook(chapter), path, state(book, code, chapter, library))
+        executed = not everything and carry_outputs(job.notebook, read_notebook(path))
+        if not executed or records.setdefault(name, job.state) != job.state:
+            execute.append(job)
+        elif to_bytes(job.notebook) != path.read_bytes():
+            write.append(job)
+    if records != known:
+        write_records(book, records)
+    return execute, write
+
+
+def pending(book: Book) -> list[str]:
+    """Name the notebooks that `make_notebooks` would execute or rewrite.
+
+    Raises:
+        ChapterError: A chapter cannot be read.
+    """
+    return [job.name for jobs in _plan(book, ()) for job in jobs]
+
+
 def make_notebooks(
     book: Book,
     names: Iterable[str] = (),
@@ -186,62 +188,39 @@ def make_notebooks(
     names = list(names)
     if not names:
         _remove_orphans(book, say)
-    library = library_hash(book)
-    todo = []
-    for code, stem in select(book, names):
-        chapter = read_chapter(book, book.chapters_dir(code) / f"{stem}.md")
-        notebook = make_notebook(book, chapter, library)
-        path = book.notebooks_dir(code) / f"{stem}.ipynb"
-        if everything or not carry_outputs(notebook, read_notebook(path)):
-            todo.append(_Job(f"{code}/{stem}", chapter, notebook, path))
-        elif (data := to_bytes(notebook)) != path.read_bytes():
-            write_atomically(path, data)
-            say(f"{code}/{stem}: new text, outputs kept")
-    return not todo or _execute(book, todo, max(1, jobs or os.cpu_count() or 1), say)
+    todo, write = _plan(book, names, everything)
+    for job in write:
+        write_atomically(job.path, to_bytes(job.notebook))
+        say(f"{job.name}: new text, outputs kept")
+    return not todo or asyncio.run(_execute(book, todo, max(1, jobs or os.cpu_count() or 1), say))
 
 
-def _execute(book: Book, todo: list[_Job], jobs: int, say: Say) -> bool:
-    """Execute notebooks side by side, and stop starting new ones at the first failure."""
-    jobs = min(jobs, len(todo))
-    say(f"executing {len(todo)} notebook{'s' * (len(todo) > 1)}, {jobs} at a time")
-    running: list[Execution] = []
-    stopped = False
+async def _execute(book: Book, todo: list[_Job], limit: int, say: Say) -> bool:
+    """Execute notebooks side by side, and start no new ones after a failure."""
+    limit = min(limit, len(todo))
+    say(f"executing {len(todo)} notebook{'s' * (len(todo) > 1)}, {limit} at a time")
+    gate, records = asyncio.Semaphore(limit), read_records(book)
+    done, failed = 0, False
 
-    def execute(job: _Job) -> float | None:
-        job.path.parent.mkdir(parents=True, exist_ok=True)
-        started = time.perf_counter()
-        execution = Execution(job.notebook, job.path.parent, book.kernel_environment)
-        running.append(execution)
-        try:
-            if stopped:
-                return None
-            notebook = execution.run()
-        finally:
-            running.remove(execution)
-        # The client put in what its kernel calls itself, which differs between versions of Python.
-        notebook.metadata.update(job.chapter.notebook().metadata)
-        write_atomically(job.path, to_bytes(notebook))
-        return time.perf_counter() - started
+    async def run(job: _Job) -> None:
+        nonlocal done, failed
+        async with gate:
+            if failed:
+                return
+            job.path.parent.mkdir(parents=True, exist_ok=True)
+            started = time.perf_counter()
+            try:
+                await execute(job.notebook, job.path.parent)
+            except CellFailure as failure:
+                failed = True
+                indented = failure.traceback.replace("\n", "\n    ")
+                say(f"{job.chapter.where}#{failure.cell}: the cell failed; mend it\n    {indented}")
+                return
+            write_atomically(job.path, to_bytes(job.notebook))
+            records[job.name] = job.state
+            write_records(book, records)
+            done += 1
+            say(f"[{done}/{len(todo)}] {job.name} {time.perf_counter() - started:.1f} s")
 
-    done = 0
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(execute, job): job for job in todo}
-        try:
-            for future in as_completed(futures):
-                job = futures[future]
-                try:
-                    seconds = future.result()
-                except CellFailure as failure:
-                    stopped = True
-                    indented = failure.traceback.replace("\n", "\n    ")
-                    say(f"{job.chapter.where}#{failure.cell}: the cell failed; mend it\n    {indented}")
-                else:
-                    if seconds is not None:
-                        done += 1
-                        say(f"[{done}/{len(todo)}] {job.name} {seconds:.1f} s")
-        except BaseException:
-            stopped = True
-            for execution in list(running):
-                execution.stop()
-            raise
-    return not stopped
+    await asyncio.gather(*map(run, todo))
+    return not failed

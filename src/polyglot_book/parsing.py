@@ -1,21 +1,20 @@
-"""Cuts a chapter's text into cells, as jupytext sees them, and says in which line something is wrong."""
+"""Reads a chapter's text with jupytext, and says in which line something is wrong."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from jupytext.myst import get_parser, myst_to_notebook, read_fenced_cell
-from markdown_it.token import Token
 from nbformat import NotebookNode
 
 _ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _HASH = re.compile(r"[0-9a-f]{8}")
 # jupytext's splitlines() breaks lines at these, Markdown does not: cells would be cut at the wrong place.
-_ODD_BREAKS = re.compile("[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]|\r(?!\n)")
+_ODD_BREAKS = re.compile("[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]|\r")
+# What a code cell holds whose closing fence is missing.
+_NEXT_CELL = re.compile(r"^(`{3,}\{code-cell\}|\+\+\+ )", re.MULTILINE)
 
 
 class ChapterError(ValueError):
@@ -27,159 +26,69 @@ class ChapterError(ValueError):
         self.where, self.line, self.message, self.remedy = where, line, message, remedy
 
 
-@dataclass(frozen=True)
-class Span:
-    """Where jupytext sees a cell: lines from 0, `stop` before the closing fence, `end` after it."""
+def read_notebook(text: str, where: str) -> NotebookNode:
+    r"""Read a text with jupytext, and refuse what later steps would misread.
 
-    kind: str
-    start: int
-    body: int
-    stop: int
-    end: int
+    Args:
+        text: The text; its lines end with \n.
+        where: What messages call the file.
 
-
-def _code_body(lines: list[str], start: int, stop: int) -> int:
-    """Find the line after a code cell's header, by jupytext's rules."""
-    body = start
-    if body < stop and lines[body].startswith("---"):
-        body += 1
-        while body < stop and not lines[body].startswith("---"):
-            body += 1
-        body += 1
-    else:
-        while body < stop and lines[body].lstrip().startswith(":"):
-            body += 1
-    if body < stop and not lines[body].strip():
-        body += 1
-    return min(body, stop)
-
-
-def find_spans(text: str, where: str) -> list[Span]:
-    """Cut a text into cells, by the parser that jupytext uses.
-
-    Raises:
-        ChapterError: The text holds what jupytext and Markdown would understand differently.
+    Returns:
+        The notebook; every cell's metadata holds its id.
     """
     if odd := _ODD_BREAKS.search(text):
         line = text[: odd.start()].count("\n") + 1
         raise ChapterError(where, line, f"the line separator {odd.group()!r}", "use \\n alone")
-    lines = text.replace("\r\n", "\n").split("\n")
-    spans: list[Span] = []
-    start = body = 0
-
-    def prose(end: int) -> None:
-        written = next((number for number in range(body, end) if lines[number].strip()), None)
-        if written is not None:
-            spans.append(Span("markdown", start if start != body else written, body, end, end))
-        elif start != body:
-            raise ChapterError(
-                where, start + 1, "a Markdown cell without text", "write it or remove its +++ line"
-            )
-
-    nesting = 0
-    for token in get_parser().parse(text + "\n"):
-        nesting += token.nesting
-        if nesting or not token.map:
-            continue
-        first, last = token.map
-        if token.type == "front_matter":
-            start = body = last
-        elif token.type == "myst_block_break":
-            prose(first)
-            _check_json(where, first, lines[first])
-            start, body = first, last
-        elif token.type == "fence" and token.info.startswith("{code-cell}"):
-            prose(first)
-            if not lines[first].startswith("`") or not lines[last - 1].startswith(token.markup):
-                raise ChapterError(
-                    where, first + 1, "a code cell's fence is indented or not closed", "mend it"
-                )
-            # An opening fence inside another one: the one before it was never closed.
-            for inside in lines[first + 1 : last - 1]:
-                if inside.startswith(f"{token.markup}{{"):
-                    raise ChapterError(where, first + 1, "a code cell's fence is not closed", "close it")
-            _check_tags(where, first, token)
-            spans.append(Span("code", first, _code_body(lines, first + 1, last - 1), last - 1, last))
-            start = body = last
-        elif token.type == "fence" and token.info.startswith("{raw-cell}"):
-            raise ChapterError(
-                where, first + 1, "a raw cell", "only Markdown and code cells can be translated"
-            )
-    prose(len(lines))
-    return spans
+    try:
+        tokens = get_parser().parse(f"{text}\n")
+        for token in tokens:
+            if token.type == "fence" and token.info.startswith("{code-cell}"):
+                tags = read_fenced_cell(token, 0, "Code")[0].get("tags", [])
+                if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+                    raise ChapterError(where, token.map[0] + 1, f"tags {tags!r}", "write a list of words")
+        notebook: NotebookNode = myst_to_notebook(text, add_source_map=True)
+        lines: list[int] = notebook.metadata.pop("source_map")
+    except ChapterError:
+        raise
+    except Exception as error:  # YAML's errors, and jupytext's own, which are plain Exceptions
+        message = " ".join(str(error).split())
+        found = re.search(r"cell \d+ at line (\d+)", message)
+        raise ChapterError(where, int(found[1]) if found else 1, message, "mend the header") from None
+    for token in tokens:
+        if token.type == "myst_block_break" and token.level == 0 and token.map[1] not in lines:
+            remedy = "write it or remove its +++ line"
+            raise ChapterError(where, token.map[1], "a Markdown cell without text", remedy)
+    ids: dict[str, int] = {}
+    for cell, line in zip(notebook.cells, (max(1, each) for each in lines), strict=True):
+        if problem := _problem(cell):
+            raise ChapterError(where, line, *problem)
+        if (first := ids.setdefault(cell.metadata["id"], line)) != line:
+            message = f"id {cell.metadata['id']!r} again, first in line {first}"
+            raise ChapterError(where, line, message, "rename one")
+    return notebook
 
 
-def check_header(where: str, span: Span, metadata: Mapping[str, Any], text: str) -> None:
-    """Refuse a header that later steps would misread.
-
-    Raises:
-        ChapterError: It is one.
-    """
-    kind, line = span.kind, span.start + 1
-    cell_id = metadata.get("id")
-    if cell_id is None:
-        remedy = 'open it with +++ {"id": "…"}' if kind == "markdown" else "give it an :id:"
-        raise ChapterError(where, line, f"a {kind} cell without id", remedy)
+def _problem(cell: NotebookNode) -> tuple[str, str] | None:
+    """Say what is wrong with a cell, and what to do about it."""
+    if cell.cell_type == "raw":
+        return "a raw cell", "only Markdown and code cells can be translated"
+    if cell.cell_type == "code" and _NEXT_CELL.search(cell.source):
+        return "a code cell's fence is not closed", "close it"
+    metadata = cell.metadata
+    if "id" not in metadata:
+        remedy = 'open it with +++ {"id": "…"}' if cell.cell_type == "markdown" else "give it an :id:"
+        return f"a {cell.cell_type} cell without id", remedy
+    cell_id, of = metadata["id"], metadata.get("of", "0" * 8)
     if not isinstance(cell_id, str) or not _ID.fullmatch(cell_id) or len(cell_id) > 64:
-        raise ChapterError(
-            where, line, f"id {cell_id!r}", "write kebab-case: a-z, 0-9, single hyphens, at most 64"
-        )
-    header = text.split("\n")[span.start + 1 : span.body]
-    if kind == "code" and not any(re.match(r"(id|\s*:id)\s*:", each) for each in header):
-        raise ChapterError(where, line, "a header without a line of its own for the id", "add one")
+        return f"id {cell_id!r}", "write kebab-case: a-z, 0-9, single hyphens, at most 64"
     # YAML reads the unquoted hash 12345678 as a number.
-    if "of" in metadata and (not isinstance(metadata["of"], str) or not _HASH.fullmatch(metadata["of"])):
-        raise ChapterError(
-            where, line, f"of {metadata['of']!r} is not 8 hex digits in quotes", "let `make mark` write it"
-        )
+    if not isinstance(of, str) or not _HASH.fullmatch(of):
+        return f"of {of!r} is not 8 hex digits in quotes", "let `make mark` write it"
     image: Any = metadata
     for key in ("mystnb", "image"):
         image = image.get(key, {})
         if not isinstance(image, Mapping):
-            raise ChapterError(where, line, f"{key} {image!r}", "write a mapping")
+            return f"{key} {image!r}", "write a mapping"
     if not isinstance(image.get("alt", ""), str):
-        raise ChapterError(where, line, f"alt {image['alt']!r} is not text", "put it in quotes")
-
-
-def _check_tags(where: str, number: int, token: Token) -> None:
-    """Refuse a code cell's header that jupytext would stumble over without saying in which line."""
-    try:
-        tags = read_fenced_cell(token, 0, "Code")[0].get("tags", [])
-    except Exception as error:  # YAML's errors, and jupytext's own, which are plain Exceptions
-        raise ChapterError(where, number + 1, " ".join(str(error).split()), "mend the header") from None
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise ChapterError(where, number + 1, f"tags {tags!r}", "write a list of words")
-
-
-def _check_json(where: str, number: int, line: str) -> None:
-    """Refuse a block break that jupytext would stumble over without saying in which file."""
-    rest = line.strip().lstrip("+").strip()
-    try:
-        value = json.loads(rest) if rest else {}
-    except ValueError as error:
-        raise ChapterError(
-            where, number + 1, f"+++ is followed by ill-formed JSON ({error})", "mend it"
-        ) from None
-    if not isinstance(value, dict):
-        raise ChapterError(
-            where, number + 1, "+++ is followed by JSON that is not an object", 'write {"id": "…"}'
-        )
-
-
-def _line_in(message: str) -> int:
-    found = re.search(r"cell \d+ at line (\d+)", message)
-    return int(found.group(1)) if found else 1
-
-
-def read_notebook(text: str, where: str) -> NotebookNode:
-    """Read a text with jupytext.
-
-    Raises:
-        ChapterError: It cannot.
-    """
-    try:
-        notebook: NotebookNode = myst_to_notebook(text.replace("\r\n", "\n"))
-    except Exception as error:  # YAML's errors, and jupytext's own, which are plain Exceptions
-        message = " ".join(str(error).split())
-        raise ChapterError(where, _line_in(message), message, "mend the header") from None
-    return notebook
+        return f"alt {image['alt']!r} is not text", "put it in quotes"
+    return None

@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 
 from polyglot_book.chapters import read_all
 from polyglot_book.config import Book
-from polyglot_book.notebooks import COMMAND, library_hash, make_notebook, orphans, read_notebook
+from polyglot_book.notebooks import COMMAND, make_notebook, orphans, read_notebook
 from polyglot_book.violations import Violation
 
 _BITMAPS = ("image/png", "image/jpeg", "image/gif")
@@ -19,108 +19,78 @@ _MACHINE_PATH = re.compile(
 )
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
 _AGAIN = f"run `{COMMAND}`"
+_Finding = tuple[str, str, str]  # the cell's id, what is wrong, what to do
 
 
 def check_stored(book: Book) -> list[Violation]:
     """Check every notebook against its chapter, and its outputs against what must not be stored."""
-    chapters, _ = read_all(book)
-    library = library_hash(book)
     violations = [
         Violation(book.relative(path), "", "a notebook without a chapter", f"{_AGAIN}, which removes it")
         for path in orphans(book)
     ]
-    for (code, stem), chapter in chapters.items():
+    for (code, stem), chapter in read_all(book)[0].items():
         path = book.notebooks_dir(code) / f"{stem}.ipynb"
-        where = book.relative(path)
-        if not path.is_file():
-            violations.append(Violation(where, "", f"{chapter.where} has no notebook", _AGAIN))
-            continue
         stored = read_notebook(path)
-        if stored is None:
-            violations.append(Violation(where, "", "not a valid notebook", _AGAIN))
-            continue
-        violations += _compare(where, make_notebook(book, chapter, library), stored)
-        violations += _outputs(where, stored)
+        if stored is not None:
+            findings = [*_compare(make_notebook(chapter), stored), *_outputs(stored)]
+        else:
+            what = "not a valid notebook" if path.is_file() else f"{chapter.where} has no notebook"
+            findings = [("", what, _AGAIN)]
+        violations += [Violation(book.relative(path), *finding) for finding in findings]
     return violations
 
 
-def _compare(where: str, fresh: NotebookNode, stored: NotebookNode) -> Iterator[Violation]:
+def _compare(fresh: NotebookNode, stored: NotebookNode) -> Iterator[_Finding]:
     """Compare a notebook with what its chapter makes, outputs apart."""
-    inputs = stored.metadata.get("polyglot_book", {}).get("inputs")
-    if inputs != fresh.metadata.polyglot_book.inputs:
-        what = "its code, or the library, has changed since it was executed"
-        yield Violation(where, "", what, _AGAIN)
-    fresh_metadata, stored_metadata = dict(fresh.metadata), dict(stored.metadata)
-    for metadata in (fresh_metadata, stored_metadata):
-        metadata["polyglot_book"] = {**metadata.get("polyglot_book", {}), "inputs": ""}
     versions = {(notebook.nbformat, notebook.nbformat_minor) for notebook in (fresh, stored)}
-    if fresh_metadata != stored_metadata or len(versions) > 1:
-        yield Violation(where, "", "its metadata is not what the chapter makes", _AGAIN)
-    theirs, ours = [cell.id for cell in fresh.cells], [cell.get("id") for cell in stored.cells]
-    if theirs != ours:
-        for cell in theirs:
-            if cell not in ours:
-                yield Violation(where, cell, "the chapter has this cell, the notebook lacks it", _AGAIN)
-        for cell in ours:
-            if cell not in theirs:
-                yield Violation(where, str(cell), "the chapter has no such cell", _AGAIN)
-        if sorted(theirs) == sorted(map(str, ours)):
-            yield Violation(where, "", "its cells are in another order than the chapter's", _AGAIN)
-    by_id = {cell.get("id"): cell for cell in stored.cells}
-    for cell in fresh.cells:
-        old = by_id.get(cell.id)
-        if old is None:
-            continue
-        for key in ("cell_type", "source", "metadata"):
-            if old[key] != cell[key]:
-                yield Violation(
-                    where, cell.id, f"its {key} is not the chapter's", f"edit the chapter, then {_AGAIN}"
-                )
+    if fresh.metadata != stored.metadata or len(versions) > 1:
+        yield "", "its metadata is not what the chapter makes", _AGAIN
+    theirs, ours = ({cell.id: cell for cell in each.cells} for each in (fresh, stored))
+    if list(theirs) != list(ours) and theirs.keys() == ours.keys():
+        yield "", "its cells are in another order than the chapter's", _AGAIN
+    for cell in {**theirs, **ours}:
+        if cell not in ours:
+            yield cell, "the chapter has this cell, the notebook lacks it", _AGAIN
+        elif cell not in theirs:
+            yield cell, "the chapter has no such cell", _AGAIN
+        else:
+            for key in ("cell_type", "source", "metadata"):
+                if theirs[cell][key] != ours[cell][key]:
+                    yield cell, f"its {key} is not the chapter's", f"edit the chapter, then {_AGAIN}"
 
 
-def _outputs(where: str, notebook: NotebookNode) -> Iterator[Violation]:
+def _outputs(notebook: NotebookNode) -> Iterator[_Finding]:
     number = 0
     for cell in notebook.cells:
-        cell_id = str(cell.get("id", ""))
         if "execution" in cell.metadata:
-            yield Violation(where, cell_id, "execution timestamps", _AGAIN)
+            yield cell.id, "execution timestamps", _AGAIN
         if cell.cell_type != "code":
             continue
         number += 1
         if cell.execution_count is None:
-            yield Violation(where, cell_id, "never executed", _AGAIN)
+            yield cell.id, "never executed", _AGAIN
         elif cell.execution_count != number:
-            what = f"executed as number {cell.execution_count}, expected {number}"
-            yield Violation(where, cell_id, what, _AGAIN)
+            yield cell.id, f"executed as number {cell.execution_count}, expected {number}", _AGAIN
         for output in cell.outputs:
-            yield from _output(where, cell_id, cell, output)
+            yield from ((cell.id, *finding) for finding in _output(cell, output))
 
 
-def _output(where: str, cell_id: str, cell: NotebookNode, output: NotebookNode) -> Iterator[Violation]:
+def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str]]:
     if output.output_type == "error" and "raises-exception" not in cell.metadata.get("tags", []):
-        yield Violation(
-            where, cell_id, f"stored error {output.ename}", "mend the code, or tag it raises-exception"
-        )
+        yield f"stored error {output.ename}", "mend the code, or tag it raises-exception"
     if output.output_type == "stream" and output.name == "stderr":
         start = " ".join(output.text.split())[:80]
-        yield Violation(where, cell_id, f"output on stderr: {start}", "mend what the code warns of")
+        yield f"output on stderr: {start}", "mend what the code warns of"
     data = output.get("data", {})
     for kind in _BITMAPS:
         if kind in data:
-            yield Violation(
-                where, cell_id, f"a bitmap ({kind}), which nbval does not compare", "draw it as SVG"
-            )
+            yield f"a bitmap ({kind}), which nbval does not compare", "draw it as SVG"
     alt = ((cell.metadata.get("mystnb") or {}).get("image") or {}).get("alt") or ""
     if "image/svg+xml" in data and not alt.strip():
-        yield Violation(
-            where, cell_id, "a figure without alternative text", "describe it under mystnb: image: alt"
-        )
+        yield "a figure without alternative text", "describe it under mystnb: image: alt"
     texts = [value for value in data.values() if isinstance(value, str)]
     texts += [output.text] if output.output_type == "stream" else []
     texts += [output.evalue, *output.traceback] if output.output_type == "error" else []
     for pattern, what in ((_MACHINE_PATH, "a path of one machine"), (_ADDRESS, "a memory address")):
-        found = next((match.group() for text in texts if (match := pattern.search(text))), None)
-        if found:
-            yield Violation(
-                where, cell_id, f"{what} in its output: {found}", "print something every machine prints"
-            )
+        if found := next(filter(None, map(pattern.search, texts)), None):
+            yield f"{what} in its output: {found.group()}", "print something every machine prints"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 import yaml
 
@@ -72,81 +71,60 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
     try:
         document = yaml.safe_load(read_text(book.terms))
     except FileNotFoundError:
-        return terms, [
-            Violation(where, "", "no such file", "write it, or remove polyglot_terms from _config.yml")
-        ]
+        return terms, [Violation(where, "", "no such file", "write it, or drop polyglot_terms")]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         return terms, [Violation(where, "", f"not valid YAML: {' '.join(str(error).split())}", "mend it")]
     if not isinstance(document, Mapping) or not isinstance(document.get("terms", {}), Mapping):
         return terms, [Violation(where, "", "not a mapping with the key terms", "write terms: {…}")]
     violations = [
         Violation(where, "", f"unknown key {key!r}", "only terms and labels belong here")
-        for key in document
-        if key not in ("terms", "labels")
+        for key in document.keys() - {"terms", "labels"}
     ]
-    for section in ("terms", "labels"):
+    for section, others in (("terms", {"avoid", "means", "note"}), ("labels", set[str]())):
         entries = document.get(section) or {}
         if not isinstance(entries, Mapping):
             violations.append(Violation(where, "", f"{section} is not a mapping", "write key: {en: …}"))
             continue
         for key, entry in entries.items():
-            violations += _check_entry(book, where, f"{section}: {key}", entry, section == "terms")
-            if section == "terms" and isinstance(entry, Mapping):
-                _add(book, terms, entry)
+            problems = list(_problems(entry, book.languages.keys(), others))
+            violations += [Violation(where, "", f"{section}: {key}{what}", do) for what, do in problems]
+            if section == "terms" and not problems:
+                for code in book.languages:
+                    terms.permitted.setdefault(code, []).append(entry[code])
+                    forms = entry.get("avoid", {}).get(code, [])
+                    terms.avoid.setdefault(code, {}).update(dict.fromkeys(forms, entry[code]))
     return terms, violations
 
 
-def _forms(entry: Mapping[str, Any]) -> dict[str, list[str]]:
-    avoid = entry.get("avoid") or {}
-    if not isinstance(avoid, Mapping):
-        return {}
-    return {
-        code: [f for f in forms if isinstance(f, str) and f.strip()]
-        for code, forms in avoid.items()
-        if isinstance(forms, list)
-    }
-
-
-def _add(book: Book, terms: Terms, entry: Mapping[str, Any]) -> None:
-    for code in book.languages:
-        term = entry.get(code)
-        if isinstance(term, str) and term.strip():
-            terms.permitted.setdefault(code, []).append(term)
-            for form in _forms(entry).get(code, []):
-                terms.avoid.setdefault(code, {})[form] = term
-
-
-def _check_entry(book: Book, where: str, name: str, entry: object, is_term: bool) -> list[Violation]:
+def _problems(entry: object, codes: Set[str], others: Set[str]) -> Iterator[tuple[str, str]]:
+    """Say what is wrong with an entry, and what to do."""
     if not isinstance(entry, Mapping):
-        return [Violation(where, "", f"{name} is not a mapping", "write one text per language")]
-    found = []
-    extra = {"avoid", "means", "note"} if is_term else set()
-    for key in entry:
-        if key not in book.languages and key not in extra:
-            found.append(Violation(where, "", f"{name}: unknown key {key!r}", "write a language of the book"))
-    for code in book.languages:
-        if not isinstance(entry.get(code), str) or not entry[code].strip():
-            found.append(Violation(where, "", f"{name}: no text in {code}", "write it"))
-    for extra_key in sorted(extra & set(entry)):
-        value = entry[extra_key]
-        codes = set(value) if isinstance(value, Mapping) else None
-        if extra_key == "note" and isinstance(value, str):
+        yield " is not a mapping", "write one text per language"
+        return
+    for key in sorted(map(str, entry.keys() - codes - others)):
+        yield f": unknown key {key!r}", "write a language of the book"
+    yield from _missing(entry, codes, "")
+    for key in sorted(others & entry.keys()):
+        value = entry[key]
+        if key == "note" and isinstance(value, str):
             continue
-        if codes is None or not codes <= set(book.languages):
-            found.append(
-                Violation(where, "", f"{name}: {extra_key} is not by language", "write it as {en: …}")
-            )
-        elif extra_key == "means":
-            for code in book.languages:
-                if not isinstance(value.get(code), str) or not value[code].strip():
-                    found.append(Violation(where, "", f"{name}: means: no text in {code}", "write it"))
-        elif extra_key == "avoid":
-            well = _forms(entry)
-            for code in sorted(codes):
-                if code not in well or len(well[code]) != len(value[code]):
-                    what = f"{name}: avoid: {code} is not a list of texts"
-                    found.append(Violation(where, "", what, "write [form, …]"))
-                elif entry.get(code) in well[code]:
-                    what = f"{name}: {entry[code]!r} is to be written and to be avoided"
-                    found.append(Violation(where, "", what, "decide"))
-    return found
+        if not isinstance(value, Mapping) or not value.keys() <= codes:
+            yield f": {key} is not by language", "write it as {en: …}"
+        elif key == "means":
+            yield from _missing(value, codes, "means: ")
+        elif key == "avoid":
+            for code, forms in value.items():
+                if not isinstance(forms, list) or not all(map(_is_text, forms)):
+                    yield f": avoid: {code} is not a list of texts", "write [form, …]"
+                elif entry.get(code) in forms:
+                    yield f": {entry[code]!r} is to be written and to be avoided", "decide"
+
+
+def _missing(texts: Mapping[str, object], codes: Set[str], name: str) -> Iterator[tuple[str, str]]:
+    for code in codes:
+        if not _is_text(texts.get(code)):
+            yield f": {name}no text in {code}", "write it"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())

@@ -13,17 +13,9 @@ from polyglot_book.terms import Terms, read_terms
 from polyglot_book.violations import Violation
 
 _LATIN_WORD = re.compile(r"[A-Za-z]{3,}")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
-_LETTERS = {"zh": _CJK, "ja": _CJK, "ko": _CJK} | {
-    code: re.compile(letters)
-    for codes, letters in (
-        ("ru uk be bg sr mk kk", r"[\u0400-\u04ff]"),
-        ("el", r"[\u0370-\u03ff]"),
-        ("ar fa ur he", r"[\u0590-\u06ff]"),
-        ("hi mr ne bn ta te th", r"[\u0900-\u0e7f]"),
-    )
-    for code in codes.split()
-}
+# A letter that is neither Latin nor Greek, which formulas and code bring into any text.
+_OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z\u00c0-\u024f\u0370-\u03ff]")
+_NOT_CHINESE = re.compile(r"[\u3040-\u30ff\uac00-\ud7a3]")
 _YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 _BIBLIOGRAPHY_WORDS = re.compile(r"et al|arXiv|\bdoi\b", re.IGNORECASE)
 # A title or a name may stay as it is; a sentence may not.
@@ -40,30 +32,28 @@ def check_wording(book: Book) -> list[Violation]:
         for cell in chapter.cells:
             if cell.metadata.get("script") == "any":
                 continue
-            prose = _prose(cell, code)
+            prose = _prose(cell, code, book)
             theirs = original.by_id.get(cell.id) if original is not None else None
-            same = {each.text for each in _prose(theirs, reference)} if theirs is not None else set()
+            same = {each.text for each in _prose(theirs, reference, book)} if theirs is not None else set()
             if code != reference:
-                violations += _untranslated(chapter.where, cell.id, code, prose, same)
+                latin = _LATIN_WORD.search(book.languages[code].name) is not None
+                violations += _untranslated(chapter.where, cell.id, prose, same if latin else None)
             violations += _script(chapter.where, cell.id, code, prose)
             violations += _avoided(chapter.where, cell.id, code, prose, terms)
     return violations
 
 
-def _prose(cell: Cell, language: str) -> list[Prose]:
+def _prose(cell: Cell, language: str, book: Book) -> list[Prose]:
     """Give what a cell says to readers."""
     if cell.kind == "code":
         return [Prose(cell.alt)] if cell.alt else []
-    return anatomy(cell.source, language).prose
+    return anatomy(cell.source, language, book.config).prose
 
 
-def _untranslated(
-    where: str, cell: str, code: str, prose: list[Prose], same: set[str]
-) -> Iterator[Violation]:
-    letters = _LETTERS.get(code.split("-")[0])
+def _untranslated(where: str, cell: str, prose: list[Prose], same: set[str] | None) -> Iterator[Violation]:
     for each in prose:
         # In a language that is written in Latin letters too, only a paragraph that is the same tells.
-        foreign = not letters.search(each.text) if letters else each.text in same
+        foreign = not _OTHER_LETTER.search(each.text) if same is None else each.text in same
         source = _YEAR.search(each.text) and (each.marked or _BIBLIOGRAPHY_WORDS.search(each.text))
         if foreign and not source and len(_LATIN_WORD.findall(each.text)) >= _MANY_WORDS:
             start = " ".join(each.text.split())[:60]
@@ -72,17 +62,16 @@ def _untranslated(
 
 
 def _script(where: str, cell: str, code: str, prose: list[Prose]) -> Iterator[Violation]:
-    script = script_of(code)
-    if not script:
+    if not (script := script_of(code)):
         return
-    find, name, own = {
-        "Hant": (simplified_in, "Simplified", "Traditional"),
-        "Hans": (traditional_in, "Traditional", "Simplified"),
-    }[script]
+    find, name = (simplified_in, "Simplified") if script == "Hant" else (traditional_in, "Traditional")
     found = dict.fromkeys(char for each in prose for char in find(each.text))
     if found:
-        remedy = f"write {own} ones, or mark the words with the lang that they are in"
+        remedy = "write the other ones, or mark the words with the lang that they are in"
         yield Violation(where, cell, f"{name} characters {''.join(found)}", remedy)
+    if stray := dict.fromkeys(char for each in prose for char in _NOT_CHINESE.findall(each.text)):
+        remedy = "translate them, or mark the words with the lang that they are in"
+        yield Violation(where, cell, f"characters of another script {''.join(stray)}", remedy)
 
 
 def _avoided(where: str, cell: str, code: str, prose: list[Prose], terms: Terms) -> Iterator[Violation]:

@@ -2,16 +2,22 @@
 
 Every chapter of the book imports from here; `polyhead.plots` draws its figures, and is loaded only when
 asked for.
+
+Bad input is refused before anything is computed. TypeError: an argument has the wrong type or dtype.
+ValueError: a shape does not fit, a number lies outside what is possible, or arguments contradict each other.
+Each message names the argument, what was expected, and what came. Numbers in tensors are not looked at: NaN
+goes where arithmetic takes it, but nothing that a mask hides from every query reaches outputs or gradients.
 """
 
 from polyhead.cache import DecoderCache, KVCache
 from polyhead.decoder import Decoder, DecoderLayer
 from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder, EncoderLayer
-from polyhead.feed_forward import FeedForward, Residual
+from polyhead.feed_forward import FeedForward
 from polyhead.functional import attention_scores, masked_softmax, scaled_dot_product_attention
 from polyhead.generation import beam_search, greedy_decode
 from polyhead.language import Glossary, get_language, sentence, set_language
+from polyhead.listing import show
 from polyhead.masks import causal_mask, padding_mask, to_torch_mha_masks
 from polyhead.multi_head import (
     AnnotatedMultiHeadAttention,
@@ -24,6 +30,7 @@ from polyhead.multi_head import (
     transpose_qkv,
 )
 from polyhead.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from polyhead.residual import Residual
 from polyhead.single_head import SingleHeadAttention
 from polyhead.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
 
@@ -62,6 +69,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "sentence",
     "set_language",
+    "show",
     "to_torch_mha_masks",
     "transpose_output",
     "transpose_qkv",

@@ -1,132 +1,107 @@
-"""What a decoder keeps while it generates: the keys and values of the tokens that are already there."""
+"""What a decoder keeps of the tokens that are already there, and where it places those that come."""
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
-from polyhead import _validate
+from polyhead.checked import Size, checked, within
 
 
 class KVCache:
-    """Keys and values of one attention layer, (batch, num_kv_heads, num_tokens, head_dim).
+    """Keys and values of one attention, (batch, num_kv_heads, num_tokens, head_dim).
 
     Room is made for twice as many tokens whenever it runs out, so that n tokens are copied fewer than n times
     in all, not n times each. It writes in place, and so keeps no gradients: use it under `torch.no_grad()`.
+    New tokens count when the attention is done with them: after an error the same call can be made again.
+
+    Attributes:
+        length: how many tokens it holds.
+        fixed: the first use is the only one that fills it: a cross-attention's keys and values, which come
+            from the encoder, are computed once. `MultiHeadAttention` then projects queries alone.
     """
 
+    @checked
     def __init__(self, fixed: bool = False) -> None:
-        """Make an empty cache.
-
-        Args:
-            fixed: the first update is the only one: a cross-attention's keys and values, which come from the
-                encoder, are computed once. `MultiHeadAttention` then reads them and projects queries alone.
-
-        Raises:
-            TypeError: `fixed` is no bool.
-        """
-        self.fixed = _validate.flag("fixed", fixed)
-        self.length = 0
+        """Make an empty cache."""
+        self.fixed, self.length, self._new = fixed, 0, 0
         self._room: tuple[Tensor, Tensor] | None = None
 
     @property
     def complete(self) -> bool:
         """Whether nothing more is to be added: `fixed`, and filled."""
-        return self.fixed and self._room is not None
+        return self.fixed and self.length > 0
 
+    def length_with(self, new: Float[Tensor, "batch num_new embed_dim"]) -> int:
+        """How many tokens it will hold with these; a complete one stays as it is."""
+        return self.length if self.complete else self.length + new.shape[1]
+
+    @checked
     def update(
         self,
         key: Float[Tensor, "batch num_kv_heads num_new head_dim"],
         value: Float[Tensor, "batch num_kv_heads num_new head_dim"],
     ) -> tuple[Tensor, Tensor]:
-        """Add new tokens' keys and values after the others.
-
-        Args:
-            key: (batch, num_kv_heads, num_new, head_dim).
-            value: the same shape.
+        """Write new tokens' keys and values after the others; they count from the next `advance`.
 
         Returns:
-            All keys and all values so far, (batch, num_kv_heads, num_tokens, head_dim): views, which later
-            updates leave as they are.
-
-        Raises:
-            TypeError: the two are not floating tensors of one dtype.
-            ValueError: they need gradients, do not fit together or what is there, or a fixed cache is full.
+            All keys and values, the new ones included, (batch, num_kv_heads, num_tokens, head_dim): views.
         """
-        _validate.rank("key", _validate.floating("key", key), 4)
-        _validate.same_kind("value", _validate.floating("value", value), "key", key)
-        if value.shape != key.shape:
-            raise ValueError(
-                f"value must have the key's shape {_validate.shape(key)}, got {_validate.shape(value)}"
-            )
         if torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
             raise ValueError(
                 "key and value must need no gradient, got some that do: call the model under torch.no_grad()"
             )
         if self.complete:
             raise ValueError("a fixed cache must be updated once, got a second update")
-        self._make_room(key, value)
-        assert self._room is not None
-        end = self.length + key.shape[2]
-        for room, new in zip(self._room, (key, value), strict=True):
-            room[:, :, self.length : end] = new
-        self.length = end
-        return self.read()
+        keys, values = self._room = self._room_for(key)
+        self._new = key.shape[2]
+        end = self.length + self._new
+        keys[:, :, self.length : end], values[:, :, self.length : end] = key, value
+        return keys[:, :, :end], values[:, :, :end]
+
+    def advance(self) -> None:
+        """Count what the last `update` wrote."""
+        self.length, self._new = self.length + self._new, 0
 
     def read(self) -> tuple[Tensor, Tensor]:
-        """All keys and all values so far.
-
-        Returns:
-            Two tensors, (batch, num_kv_heads, num_tokens, head_dim).
-
-        Raises:
-            ValueError: nothing has been added yet.
-        """
+        """All keys and all values so far, (batch, num_kv_heads, num_tokens, head_dim)."""
         if self._room is None:
             raise ValueError("the cache must have been updated before it is read, got an empty one")
         keys, values = self._room
         return keys[:, :, : self.length], values[:, :, : self.length]
 
-    def select(self, rows: Int[Tensor, " new_batch"]) -> None:
-        """Keep these sequences of the batch, in this order; one may come several times, or not at all.
-
-        Args:
-            rows: (new_batch,), integers below the batch. An empty cache stays empty.
-
-        Raises:
-            TypeError: `rows` is no integer tensor.
-            ValueError: it has not one dimension, or a row is not there.
-        """
-        _validate.rank("rows", _validate.integers("rows", rows), 1)
+    @checked
+    def select(self, rows: Integer[Tensor, " new_batch"]) -> None:
+        """Keep these sequences of the batch, in this order; one may come several times, or not at all."""
         if self._room is not None:
-            keys, values = self._room
-            _validate.within("rows", rows, len(keys), "the batch")
-            rows = rows.long()  # index_select takes no smaller ones
-            self._room = keys.index_select(0, rows), values.index_select(0, rows)
+            within("rows", rows, len(self._room[0]), "the batch")
+            keys, values = (each.index_select(0, rows.long()) for each in self._room)
+            self._room = keys, values
 
-    def _make_room(self, key: Tensor, value: Tensor) -> None:
+    def _room_for(self, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Room for the new keys and values, with what is there already in it."""
         batch, heads, num_new, size = key.shape
-        if self._room is None:
+        needed = self.length + num_new
+        if self._room is None or self.length == 0:
             # A fixed cache is as large as it will be; another starts with room for a few tokens.
             room = batch, heads, num_new if self.fixed else max(num_new, 16), size
-            self._room = key.new_empty(room), value.new_empty(room)
-            return
+            return key.new_empty(room), key.new_empty(room)
         there = self._room[0]
-        if (batch, heads, size) != (there.shape[0], there.shape[1], there.shape[3]):
+        if key.dtype != there.dtype or key[:, :, :0].shape != there[:, :, :0].shape:
             raise ValueError(
-                f"key must have the shape of the cache, ({there.shape[0]}, {there.shape[1]}, any, "
-                f"{there.shape[3]}), got {_validate.shape(key)}"
+                f"key must have the dtype and, but for num_tokens, the shape of the cache, {there.dtype} "
+                f"{tuple(there.shape)}, got {key.dtype} {tuple(key.shape)}"
             )
-        _validate.same_kind("key", key, "the cache", there)
-        needed = self.length + num_new
-        if needed > there.shape[2]:
-            wider = [old.new_empty(batch, heads, max(needed, 2 * there.shape[2]), size) for old in self._room]
-            for new, old in zip(wider, self._room, strict=True):
-                new[:, :, : self.length] = old[:, :, : self.length]
-            self._room = wider[0], wider[1]
+        if needed <= there.shape[2]:
+            return self._room
+        wider = [old.new_empty(batch, heads, max(needed, 2 * there.shape[2]), size) for old in self._room]
+        for new, old in zip(wider, self._room, strict=True):
+            new[:, :, : self.length] = old[:, :, : self.length]
+        return wider[0], wider[1]
 
 
 class LayerCache(NamedTuple):
@@ -136,66 +111,95 @@ class LayerCache(NamedTuple):
     cross_attention: KVCache
 
 
+class _Kept(NamedTuple):
+    """What a decoder's cache is, in one place, so that one assignment changes all of it, or none."""
+
+    layers: list[LayerCache]
+    mask: Tensor | None = None  # (batch, length): which tokens are no padding; None: all
+    memory: Tensor | None = None  # what the cross-attentions' keys and values were made of
+
+
 class DecoderCache:
-    """The caches of all layers of a decoder, and which of the tokens so far are padding.
+    """The caches of all layers of a decoder; all grow at once, when the last layer is done."""
 
-    Attributes:
-        layers: a `LayerCache` for each layer.
-    """
+    @checked
+    def __init__(self, num_layers: Size) -> None:
+        """Make empty caches."""
+        self._kept = _Kept([LayerCache(KVCache(), KVCache(fixed=True)) for _ in range(num_layers)])
 
-    def __init__(self, num_layers: int) -> None:
-        """Make empty caches.
-
-        Args:
-            num_layers: how many layers the decoder has.
-
-        Raises:
-            TypeError: it is no int.
-            ValueError: it is below 1.
-        """
-        _validate.at_least("num_layers", num_layers)
-        self.layers = [LayerCache(KVCache(), KVCache(fixed=True)) for _ in range(num_layers)]
-        self._mask: Tensor | None = None
+    @property
+    def layers(self) -> list[LayerCache]:
+        """A `LayerCache` for each layer, as they are now."""
+        return self._kept.layers
 
     @property
     def length(self) -> int:
         """How many tokens it holds, padding included."""
         return self.layers[0].self_attention.length
 
-    def mask_with(
-        self, new: Bool[Tensor, "batch num_new"] | None, batch: int, num_new: int, device: torch.device
-    ) -> Bool[Tensor, "batch num_tokens"] | None:
-        """Remember which of the tokens to come are padding.
+    @property
+    def mask(self) -> Tensor | None:
+        """Which of its tokens are no padding, (batch, length); None if there has never been padding."""
+        return self._kept.mask
 
-        Args:
-            new: (batch, num_new), True = a token, False = padding; None if there is none.
-            batch: how many sequences.
-            num_new: how many tokens will come.
-            device: where they are.
+    def begin(self, num_layers: int, memory: Tensor | None) -> list[LayerCache]:
+        """Copies for the layers to add to, if their keys were made of this memory."""
+        if len(self.layers) != num_layers:
+            raise ValueError(f"cache must be one of {num_layers} layers, got one of {len(self.layers)}")
+        kept = self._kept.memory
+        if kept is not None and memory is not None and not _same(memory, kept):
+            sizes = f"{tuple(kept.shape)}, got another, {tuple(memory.shape)}"
+            raise ValueError(f"memory must be the one that the cache has the keys of, {sizes}")
+        return self._copies()
 
-        Returns:
-            The same for all tokens, (batch, num_tokens); None if there has never been padding.
+    def finish(self, layers: list[LayerCache], mask: Tensor | None, memory: Tensor | None) -> None:
+        """Keep what all layers have added, and which tokens the attention's mask calls padding."""
+        if mask is not None:
+            mask = mask[:, 0] if mask.ndim == 3 and mask.shape[1] == 1 else None
+        self._kept = _Kept(layers, mask, memory)
 
-        Raises:
-            ValueError: there were more or fewer sequences before.
-        """
-        if new is None and self._mask is None:
-            return None
-        if self._mask is None or self.length == 0:
-            before = torch.ones(batch, self.length, dtype=torch.bool, device=device)
-        else:
-            before = self._mask[:, : self.length]  # not what a call that failed has left
-        if len(before) != batch:
-            raise ValueError(f"the new tokens must have the batch of the cache, {len(before)}, got {batch}")
-        if new is None:
-            new = torch.ones(batch, num_new, dtype=torch.bool, device=device)
-        self._mask = torch.cat((before, new), dim=1)
-        return self._mask
+    def take(self, other: DecoderCache) -> None:
+        """Become what another one is: a copy that a model has tried out, to the end."""
+        self._kept = other._kept
 
-    def select(self, rows: Int[Tensor, " new_batch"]) -> None:
+    @checked
+    def select(self, rows: Integer[Tensor, " new_batch"]) -> None:
         """Keep these sequences of the batch, in this order, in every layer; see `KVCache.select`."""
-        for layer in self.layers:
-            for cache in layer:
-                cache.select(rows)
-        if self._mask is not None:
-            self._mask = self._mask.index_select(0, rows.long())
+        layers = self._copies()
+        for layer in layers:
+            for each in layer:
+                each.select(rows)
+        mask, memory = (
+            None if each is None else each.index_select(0, rows.long()) for each in self._kept[1:]
+        )
+        self._kept = _Kept(layers, mask, memory)
+
+    def _copies(self) -> list[LayerCache]:
+        """Each with a length of its own, and the same room: only one of both may go on."""
+        return [LayerCache(*map(copy.copy, layer)) for layer in self.layers]
+
+
+def _same(memory: Tensor, kept: Tensor) -> bool:
+    if memory is kept or memory.shape != kept.shape:
+        return memory is kept
+    return memory.is_meta or torch.compiler.is_compiling() or torch.equal(memory, kept)
+
+
+def places(
+    token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Where each new token stands, and which keys are tokens: padding counts for nothing, on either side.
+
+    The mask is (batch, length), True = a token. The positions are (length,) or (batch, length): how many
+    tokens of the sequence stand before this one. What comes with them is the attention's mask, (batch, 1,
+    num_keys), or None.
+    """
+    earlier, before = (0, None) if cache is None else (cache.length, cache.mask)
+    if mask is None and before is None:
+        return torch.arange(earlier, earlier + token_ids.shape[1], device=token_ids.device), None
+    mask = torch.ones_like(token_ids, dtype=torch.bool) if mask is None else mask
+    before = mask.new_ones(len(mask), earlier) if before is None else before
+    if len(before) != len(mask):
+        raise ValueError(f"new tokens must have the batch of the cache, {len(before)}, got {len(mask)}")
+    tokens = torch.cat((before, mask), dim=1)
+    return (tokens.cumsum(dim=1) - 1).clamp(min=0)[:, earlier:], tokens[:, None]

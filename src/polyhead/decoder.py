@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from polyhead import _validate
 from polyhead.cache import DecoderCache, LayerCache
-from polyhead.encoder import final_norm, rows_of_gates
-from polyhead.feed_forward import Activation, FeedForward, LayerOptions, Residual
+from polyhead.checked import Mask, Size, checked
+from polyhead.layers import (
+    Gates,
+    LayerGates,
+    LayerOptions,
+    completed,
+    feed_forward,
+    final_norm,
+    residual,
+    rows_of_gates,
+)
 from polyhead.multi_head.fused import MultiHeadAttention
 
 
@@ -37,129 +44,74 @@ class DecoderLayer(nn.Module):
     Source: Vaswani et al. 2017, section 3.1; without cross-attention, Radford et al. 2018.
     """
 
+    @checked
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        ffn_dim: int | None = None,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        norm_first: bool = False,
-        layer_norm_eps: float = 1e-5,
-        cross_attention: bool = True,
+        self, embed_dim: Size, num_heads: Size, cross_attention: bool = True, **options: Unpack[LayerOptions]
     ) -> None:
-        """Make the sublayers.
-
-        Args:
-            embed_dim: size of each input and output vector, the encoder's output included.
-            num_heads: how many heads; must divide `embed_dim`.
-            ffn_dim: size of the feed-forward network's hidden vectors; four times `embed_dim` if not given.
-            dropout: the probability with which a number is set to 0 in training: weights, hidden vectors,
-                and what each sublayer gives.
-            activation: "relu", "gelu" (exact), "gelu_tanh" (approximated) or "silu".
-            norm_first: pre-norm instead of post-norm; see `Residual`.
-            layer_norm_eps: what is added to the variance before the root is taken.
-            cross_attention: whether the layer attends to an encoder's output.
-
-        Raises:
-            TypeError: an argument is of the wrong type.
-            ValueError: a size is below 1 or does not divide, or an option is not one of those named.
-        """
+        """Make the sublayers, with `cross_attention` to an encoder's output; the rest is `LayerOptions`."""
         super().__init__()
-        crosses = _validate.flag("cross_attention", cross_attention)
-
-        def residual() -> Residual:
-            return Residual(embed_dim, norm_first, dropout, layer_norm_eps)
-
+        self.embed_dim, self.num_heads, options = embed_dim, num_heads, completed(options)
+        dropout = options["dropout"]
         self.self_attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
-        self.self_residual = residual()
-        self.cross_attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout) if crosses else None
-        self.cross_residual = residual() if crosses else None
-        self.feed_forward = FeedForward(embed_dim, ffn_dim, activation, dropout)
-        self.feed_forward_residual = residual()
+        self.self_residual = residual(embed_dim, options)
+        self.cross_attention = self.cross_residual = None
+        if cross_attention:
+            self.cross_attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
+            self.cross_residual = residual(embed_dim, options)
+        self.feed_forward = feed_forward(embed_dim, options)
+        self.feed_forward_residual = residual(embed_dim, options)
 
+    @checked
     def forward(
         self,
         x: Float[Tensor, "batch length embed_dim"],
         memory: Float[Tensor, "batch memory_length embed_dim"] | None = None,
-        mask: Bool[Tensor, "..."] | None = None,
-        memory_mask: Bool[Tensor, "..."] | None = None,
+        mask: Mask | None = None,
+        memory_mask: Mask | None = None,
         need_weights: bool = False,
         cache: LayerCache | None = None,
-        head_gates: Float[Tensor, "..."] | None = None,
-        cross_head_gates: Float[Tensor, "..."] | None = None,
+        head_gates: Gates | None = None,
+        cross_head_gates: Gates | None = None,
     ) -> tuple[Float[Tensor, "batch length embed_dim"], DecoderWeights | None]:
         """Pass the tokens through the layer.
 
         Args:
-            x: (batch, length, embed_dim): the new tokens, if there is a cache.
-            memory: the encoder's output, (batch, memory_length, embed_dim).
-            mask: boolean, True = may attend, beside the causal mask, which always holds:
-                `token_mask[:, None]` for a (batch, num_keys) mask of the tokens that are no padding.
+            x: the tokens; the new ones, if there is a cache.
+            memory: the encoder's output.
+            mask: beside the causal mask, which always holds; as of `EncoderLayer`.
             memory_mask: the same for the attention to `memory`.
             need_weights: also return the weights.
-            cache: where the earlier tokens' keys and values are.
-            head_gates: a factor for each head of the self-attention, (num_heads,) or (batch, num_heads).
+            cache: where the earlier tokens' keys and values are; the new ones are added.
+            head_gates: a factor for each head's output in the self-attention; 1 = as is.
             cross_head_gates: the same for the cross-attention.
-
-        Returns:
-            The tokens, (batch, length, embed_dim), and the weights, or None.
-
-        Raises:
-            TypeError, ValueError: as `MultiHeadAttention`; also if memory comes where there is no
-                cross-attention, or none where there is.
         """
-        self._check(x, memory, memory_mask, cross_head_gates)
-        if cache is not None:
-            _validate.instance("cache", cache, LayerCache)
-            kept = cache.cross_attention
-            if memory is not None and kept.complete and kept.length != memory.shape[1]:
-                raise ValueError(
-                    f"memory must be the one that the cache has the keys of, {kept.length} tokens, "
-                    f"got {memory.shape[1]}"
-                )
-        attended, self_weights = self.self_attention(
-            self.self_residual.enter(x),
-            mask=mask,
-            is_causal=True,
-            need_weights=need_weights,
-            cache=None if cache is None else cache.self_attention,
-            head_gates=head_gates,
+        self._check(memory, memory_mask, cross_head_gates)
+        own, cross = cache or (None, None)
+        asks, cross_weights = self.self_residual.enter(x), None
+        update, weights = self.self_attention(
+            asks, mask=mask, is_causal=True, need_weights=need_weights, cache=own, head_gates=head_gates
         )
-        x = self.self_residual.leave(x, attended)
-        cross_weights = None
+        x = self.self_residual.leave(x, update)
         if self.cross_attention is not None and self.cross_residual is not None:
-            attended, cross_weights = self.cross_attention(
-                self.cross_residual.enter(x),
-                memory,
-                mask=memory_mask,
-                need_weights=need_weights,
-                cache=None if cache is None else cache.cross_attention,
-                head_gates=cross_head_gates,
+            asks, gates = self.cross_residual.enter(x), cross_head_gates
+            update, cross_weights = self.cross_attention(
+                asks, memory, mask=memory_mask, need_weights=need_weights, cache=cross, head_gates=gates
             )
-            x = self.cross_residual.leave(x, attended)
+            x = self.cross_residual.leave(x, update)
         update = self.feed_forward(self.feed_forward_residual.enter(x))
         x = self.feed_forward_residual.leave(x, update)
-        return x, DecoderWeights(self_weights, cross_weights) if need_weights else None
+        return x, DecoderWeights(weights, cross_weights) if need_weights else None
 
-    def _check(self, x: Tensor, memory: Tensor | None, memory_mask: object, gates: object) -> None:
-        if self.cross_attention is None:
-            _validate.tokens(x, x, x, self.self_attention.input_projection.weight, ("x", "x", "x"))
-            for name, given in (
-                ("memory", memory),
-                ("memory_mask", memory_mask),
-                ("cross_head_gates", gates),
-            ):
-                if given is not None:
-                    raise ValueError(f"{name} must be None, as this decoder has no cross-attention, got one")
+    def _check(self, memory: Tensor | None, memory_mask: Tensor | None, gates: Tensor | None) -> None:
+        """Memory and what belongs to it comes where there is cross-attention, and nowhere else."""
+        if self.cross_attention is not None:
+            if memory is None:
+                raise ValueError("memory must be the encoder's output, as this decoder asks it, got None")
             return
-        if memory is None:
-            raise ValueError("memory must be the encoder's output, as this decoder asks it, got None")
-        weight = self.cross_attention.input_projection.weight
-        _validate.tokens(x, memory, memory, weight, ("x", "memory", "memory"))
-        if memory_mask is not None:
-            target = len(x), self.cross_attention.num_heads, x.shape[1], memory.shape[1]
-            _validate.aligned_mask(memory_mask, target, x.device, "memory_mask")
+        given = {"memory": memory, "memory_mask": memory_mask, "cross_head_gates": gates}
+        for name, tensor in given.items():
+            if tensor is not None:
+                raise ValueError(f"{name} must be None, as this decoder has no cross-attention, got one")
 
 
 class Decoder(nn.Module):
@@ -170,32 +122,20 @@ class Decoder(nn.Module):
         norm: `nn.LayerNorm`, or None with post-norm, where the last layer has normalised already.
     """
 
+    @checked
     def __init__(
         self,
-        num_layers: int,
-        embed_dim: int,
-        num_heads: int,
+        num_layers: Size,
+        embed_dim: Size,
+        num_heads: Size,
         cross_attention: bool = True,
         **options: Unpack[LayerOptions],
     ) -> None:
-        """Make the layers.
-
-        Args:
-            num_layers: how many.
-            embed_dim: size of each input and output vector.
-            num_heads: how many heads each attention has.
-            cross_attention: whether the layers attend to an encoder's output.
-            **options: as of `DecoderLayer`.
-
-        Raises:
-            TypeError: an argument is of the wrong type.
-            ValueError: an argument has no possible value.
-        """
+        """Make the layers, all alike; see `DecoderLayer`."""
         super().__init__()
-        count = _validate.at_least("num_layers", num_layers)
+        self.embed_dim = embed_dim
         self.layers = nn.ModuleList(
-            DecoderLayer(embed_dim, num_heads, cross_attention=cross_attention, **options)
-            for _ in range(count)
+            DecoderLayer(embed_dim, num_heads, cross_attention, **options) for _ in range(num_layers)
         )
         self.norm = final_norm(embed_dim, options)
 
@@ -203,50 +143,31 @@ class Decoder(nn.Module):
         """An empty cache for one batch of sequences."""
         return DecoderCache(len(self.layers))
 
+    @checked
     def forward(
         self,
         x: Float[Tensor, "batch length embed_dim"],
         memory: Float[Tensor, "batch memory_length embed_dim"] | None = None,
-        mask: Bool[Tensor, "..."] | None = None,
-        memory_mask: Bool[Tensor, "..."] | None = None,
+        mask: Mask | None = None,
+        memory_mask: Mask | None = None,
         need_weights: bool = False,
         cache: DecoderCache | None = None,
-        head_gates: Sequence[Tensor] | Tensor | None = None,
-        cross_head_gates: Sequence[Tensor] | Tensor | None = None,
+        head_gates: LayerGates | None = None,
+        cross_head_gates: LayerGates | None = None,
     ) -> tuple[Float[Tensor, "batch length embed_dim"], tuple[DecoderWeights, ...] | None]:
-        """Pass the tokens through all layers.
+        """Pass the tokens through all layers; gates and weights have a row for each, see `DecoderLayer`.
 
-        Args:
-            x: (batch, length, embed_dim): the new tokens, if there is a cache.
-            memory: the encoder's output, (batch, memory_length, embed_dim).
-            mask: as of `DecoderLayer`, the same for all layers.
-            memory_mask: as of `DecoderLayer`, the same for all layers.
-            need_weights: also return each layer's weights.
-            cache: from `new_cache()`; the new tokens are added to it.
-            head_gates: for each layer its heads' factors: (num_layers, num_heads), or a list of such rows.
-            cross_head_gates: the same for the cross-attention.
-
-        Returns:
-            The tokens, (batch, length, embed_dim), and a tuple of each layer's weights, or None.
-
-        Raises:
-            TypeError, ValueError: as `DecoderLayer`; also if there is not one row of gates, or one cache, for
-                each layer.
+        The cache comes from `new_cache()`. The new tokens are added to it when all layers are done: after an
+        error the same call can be made again.
         """
-        count = len(self.layers)
-        if cache is not None:
-            _validate.instance("cache", cache, DecoderCache)
-        if cache is not None and len(cache.layers) != count:
-            raise ValueError(f"cache must have one part for each of {count} layers, got {len(cache.layers)}")
-        collected = []
-        for layer, kept, gates, cross_gates in zip(
-            self.layers,
-            [None] * count if cache is None else cache.layers,
-            rows_of_gates(head_gates, count),
-            rows_of_gates(cross_head_gates, count, "cross_head_gates"),
-            strict=True,
-        ):
-            x, weights = layer(x, memory, mask, memory_mask, need_weights, kept, gates, cross_gates)
+        count, collected = len(self.layers), []
+        parts: list[Any] = [None] * count if cache is None else cache.begin(count, memory)
+        rows = rows_of_gates("head_gates", head_gates, self.layers, "self_attention")
+        cross = rows_of_gates("cross_head_gates", cross_head_gates, self.layers, "cross_attention")
+        for layer, part, gates, cross_gates in zip(self.layers, parts, rows, cross, strict=True):
+            x, weights = layer(x, memory, mask, memory_mask, need_weights, part, gates, cross_gates)
             collected.append(weights)
         x = x if self.norm is None else self.norm(x)
+        if cache is not None:
+            cache.finish(parts, mask, memory)
         return x, tuple(collected) if need_weights else None

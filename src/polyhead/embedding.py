@@ -1,15 +1,16 @@
-"""From token numbers to the vectors that a Transformer's first layer takes."""
+"""From token numbers to the vectors that a Transformer's first layer takes, and back to one logit a token."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+import torch.nn.functional as F
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from polyhead import _validate
-from polyhead.cache import DecoderCache
+from polyhead.checked import Count, Positive, Probability, Size, checked, within
 
 
 class TokenEmbedding(nn.Module):
@@ -17,129 +18,89 @@ class TokenEmbedding(nn.Module):
 
     Attributes:
         tokens: `nn.Embedding(vocab_size, embed_dim)`.
-        positions: what adds the positions, as `SinusoidalPositions` does.
+        positions: `SinusoidalPositions`, `LearnedPositions`, or anything called in the same way.
         segments: `nn.Embedding(num_segments, embed_dim)`, or None.
-        norm: `nn.LayerNorm`, or None.
+        norm: `nn.LayerNorm` of the sum, or None.
 
     Source: Vaswani et al. 2017, section 3.4; segments and norm, Devlin et al. 2018.
     """
 
+    @checked
     def __init__(
         self,
-        vocab_size: int,
-        embed_dim: int,
+        vocab_size: Size,
+        embed_dim: Size,
         positions: nn.Module,
         scale: bool = False,
-        num_segments: int = 0,
-        layer_norm_eps: float | None = None,
-        dropout: float = 0.0,
+        num_segments: Count = 0,
+        layer_norm_eps: Positive | None = None,
+        dropout: Probability = 0.0,
     ) -> None:
-        """Make the tables.
-
-        Args:
-            vocab_size: how many different tokens there are.
-            embed_dim: size of each vector.
-            positions: `SinusoidalPositions`, `LearnedPositions`, or anything called in the same way.
-            scale: multiply each token's row by √embed_dim, as the paper does.
-            num_segments: how many kinds of segment there are (BERT: 2), or 0.
-            layer_norm_eps: normalise the sum, with this added to the variance; None for no norm.
-            dropout: the probability with which a number of the sum is set to 0 in training.
-
-        Raises:
-            TypeError: an argument is of the wrong type.
-            ValueError: a size is too small, or dropout is no probability.
-        """
+        """Make the tables: segments only if there are some (BERT: 2), the norm only with an eps."""
         super().__init__()
-        self.tokens = nn.Embedding(
-            _validate.at_least("vocab_size", vocab_size), _validate.at_least("embed_dim", embed_dim)
-        )
-        _validate.instance("positions", positions, nn.Module)
+        if getattr(positions, "embed_dim", embed_dim) != embed_dim:
+            raise ValueError(f"positions must have embed_dim = {embed_dim}, got {positions.embed_dim}")
+        self.embed_dim = embed_dim
+        self.tokens = nn.Embedding(vocab_size, embed_dim)
         self.positions = positions
-        self.factor = math.sqrt(embed_dim) if _validate.flag("scale", scale) else 1.0
-        kinds = _validate.at_least("num_segments", num_segments, minimum=0)
-        self.segments = nn.Embedding(kinds, embed_dim) if kinds else None
-        self.norm: nn.LayerNorm | None = None
-        if layer_norm_eps is not None:
-            self.norm = nn.LayerNorm(embed_dim, eps=_validate.positive("layer_norm_eps", layer_norm_eps))
-        self.dropout = nn.Dropout(_validate.probability("dropout", dropout))
+        self.factor = math.sqrt(embed_dim) if scale else 1.0
+        self.segments = nn.Embedding(num_segments, embed_dim) if num_segments else None
+        self.norm = None if layer_norm_eps is None else nn.LayerNorm(embed_dim, eps=layer_norm_eps)
+        self.dropout = nn.Dropout(dropout)
 
+    @checked
     def forward(
         self,
-        token_ids: Int[Tensor, "batch length"],
-        positions: Int[Tensor, "..."] | None = None,
-        segment_ids: Int[Tensor, "batch length"] | None = None,
+        token_ids: Integer[Tensor, "batch length"],
+        positions: Integer[Tensor, "..."] | None = None,
+        segment_ids: Integer[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length embed_dim"]:
-        """Look the tokens up.
-
-        Args:
-            token_ids: (batch, length), integers below `vocab_size`.
-            positions: (length,) or (batch, length); 0, 1, 2, … if not given.
-            segment_ids: (batch, length), integers below `num_segments`; 0 if not given.
-
-        Returns:
-            (batch, length, embed_dim).
-
-        Raises:
-            TypeError: an argument is no integer tensor.
-            ValueError: a shape or device does not fit, or a number lies outside its table.
-        """
-        _validate.token_ids("token_ids", token_ids, self.tokens.num_embeddings)
-        self._same_place("token_ids", token_ids)
-        x = self.positions(self.tokens(token_ids.long()) * self.factor, positions)
+        """Look the tokens up; positions are 0, 1, 2, … if not given, and all segments 0."""
+        x = self.positions(_rows(self.tokens, "token_ids", token_ids) * self.factor, positions)
         if self.segments is not None:
-            if segment_ids is None:
-                segment_ids = torch.zeros_like(token_ids)
-            _validate.token_ids("segment_ids", segment_ids, self.segments.num_embeddings, "num_segments")
-            self._same_place("segment_ids", segment_ids)
-            if segment_ids.shape != token_ids.shape:
-                raise ValueError(
-                    f"segment_ids must have the shape of token_ids, {_validate.shape(token_ids)}, "
-                    f"got {_validate.shape(segment_ids)}"
-                )
-            x = x + self.segments(segment_ids.long())
+            segment_ids = torch.zeros_like(token_ids) if segment_ids is None else segment_ids
+            x = x + _rows(self.segments, "segment_ids", segment_ids)
         elif segment_ids is not None:
             raise ValueError("segment_ids must be None, as this model has no segments, got some")
         x = x if self.norm is None else self.norm(x)
-        embedded: Tensor = self.dropout(x)
-        return embedded
-
-    def _same_place(self, name: str, ids: Tensor) -> None:
-        # PyTorch's own embedding would read at random where the numbers are on the device "meta".
-        device = self.tokens.weight.device
-        if ids.device != device:
-            raise ValueError(f"{name} must be on the device of the table, {device}, got {ids.device}")
+        return self.dropout(x)
 
 
-def places(
-    token_ids: Int[Tensor, "batch length"],
-    mask: Bool[Tensor, "batch length"] | None,
-    cache: DecoderCache | None = None,
-    name: str = "mask",
-) -> tuple[Int[Tensor, "..."], Bool[Tensor, "batch 1 num_keys"] | None]:
-    """Where each token stands, and which keys are tokens: padding counts for nothing, on either side.
+def _rows(table: nn.Embedding, name: str, ids: Tensor) -> Tensor:
+    """The table's rows of these numbers, which must be in its range."""
+    place = table.weight.device
+    if ids.device != place:  # of ids without numbers, on "meta", PyTorch would take rows at random
+        raise ValueError(f"{name} must be on the device of the table, {place}, got {ids.device}")
+    within(name, ids, table.num_embeddings, "the table's length")
+    return table(ids.long())
 
-    Args:
-        token_ids: (batch, length): the new tokens, if there is a cache.
-        mask: (batch, length), True = a token, False = padding; None if there is none.
-        cache: what came before; it remembers the mask.
-        name: what the caller calls the mask.
 
-    Returns:
-        The positions, (length,) or (batch, length): how many tokens of the sequence stand before this one;
-        and the attention's mask, (batch, 1, num_keys), or None.
+class TiedOutput(nn.Module):
+    """From hidden states to logits with the embedding's own table: logits = states · tableᵀ.
 
-    Raises:
-        TypeError: the mask is no boolean tensor, or the cache no `DecoderCache`.
-        ValueError: the mask has not the shape of `token_ids`.
+    It has no parameter of its own, and reads the table when it is called: whatever is loaded into the
+    embedding, both have it.
+
+    Source: Press & Wolf 2017.
     """
-    if cache is not None:
-        _validate.instance("cache", cache, DecoderCache)
-    if mask is not None:
-        _validate.token_mask(name, mask, token_ids)
-    batch, length = token_ids.shape
-    earlier = 0 if cache is None else cache.length
-    tokens = mask if cache is None else cache.mask_with(mask, batch, length, token_ids.device)
-    if tokens is None:
-        return torch.arange(earlier, earlier + length, device=token_ids.device), None
-    positions = (tokens.cumsum(dim=1) - 1).clamp(min=0)[:, earlier:]
-    return positions, tokens[:, None]
+
+    def __init__(self, embedding: TokenEmbedding) -> None:
+        """Remember the embedding, in a tuple: as a submodule it would be in each state dict twice."""
+        super().__init__()
+        self.embed_dim, self._embedding = embedding.embed_dim, (embedding,)
+        self.register_load_state_dict_pre_hook(_without_the_table)  # type: ignore[no-untyped-call]
+
+    @property
+    def weight(self) -> Tensor:
+        """The table as it is now, (vocab_size, embed_dim)."""
+        return self._embedding[0].tokens.weight
+
+    @checked
+    def forward(self, states: Float[Tensor, "*batch embed_dim"]) -> Float[Tensor, "*batch vocab_size"]:
+        """A logit for each token of the vocabulary."""
+        return F.linear(states, self.weight)
+
+
+def _without_the_table(output: nn.Module, state_dict: dict[str, Any], prefix: str, *_: object) -> None:
+    """Some state dicts hold the table a second time, as the weight of the output."""
+    state_dict.pop(f"{prefix}weight", None)

@@ -6,51 +6,37 @@ import difflib
 import functools
 from html import escape
 from importlib import resources
-from typing import Any
+from typing import Any, Literal, get_args
 
 import yaml
 
-LANGUAGES = ("en", "zh-TW", "zh-CN", "ko")
+from polyhead.checked import checked
 
-_current = "en"
+Language = Literal["en", "zh-TW", "zh-CN", "ko"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+_current: Language = "en"
 
 
-def set_language(code: str) -> None:
-    """Choose the language of figures, checks and the glossary; every chapter's first cell does.
-
-    Args:
-        code: a BCP-47 code, one of `LANGUAGES`.
-
-    Raises:
-        ValueError: the book has no such language.
-    """
+@checked
+def set_language(code: Language) -> None:
+    """Choose the language of figures, checks and the glossary; every chapter's first cell does."""
     global _current
-    if not isinstance(code, str) or code not in LANGUAGES:
-        raise ValueError(f"language must be one of {', '.join(LANGUAGES)}, got {code!r}")
     _current = code
 
 
-def get_language() -> str:
+def get_language() -> Language:
     """The code of the chosen language; "en" until `set_language` is called."""
     return _current
 
 
 def text(key: str, **values: object) -> str:
-    """A label or term of `terms.yml` in the chosen language, with its {placeholders} filled in.
-
-    Args:
-        key: a key below `labels` or `terms`.
-        values: what stands for each placeholder.
-
-    Raises:
-        ValueError: there is no such key.
-    """
+    """A label or term of `terms.yml` in the chosen language, with its {placeholders} filled in."""
     book = terminology()
     entry = book["labels"].get(key) or book["terms"].get(key)
     if entry is None:
         near = difflib.get_close_matches(str(key), [*book["labels"], *book["terms"]])
-        hint = f"; near it: {', '.join(near)}" if near else ""
-        raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}{hint}")
+        raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}; near it: {near}")
     phrase: str = entry[_current]
     return phrase.format(**values) if values else phrase
 
@@ -83,16 +69,15 @@ class Glossary:
 
     def _repr_markdown_(self) -> str:
         """The table that a notebook and the site show."""
-        keys = [f"language.{code}" for code in self.order]
-        labels = [terminology()["labels"][key][self.order[0]] for key in (keys[0], "meaning", *keys[1:])]
-        lines = [labels, ["---"] * len(labels), *(self._cells(term) for term in self.rows)]
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-    def _cells(self, term: dict[str, Any]) -> list[str]:
         own, *others = self.order
-        # The language of each word, for fonts: the same character is written in two ways in zh-TW and zh-CN.
-        foreign = [f'<span lang="{code}">{_cell(term[code])}</span>' for code in others]
-        return [f"**{_cell(term[own])}**", _cell(term["means"][own]), *foreign]
+        labels = terminology()["labels"]
+        keys = (f"language.{own}", "meaning", *(f"language.{code}" for code in others))
+        lines = [[labels[key][own] for key in keys], ["---"] * len(keys)]
+        for term in self.rows:
+            # The language of each word, for fonts: the same character has two forms in zh-TW and zh-CN.
+            foreign = [f'<span lang="{code}">{_cell(term[code])}</span>' for code in others]
+            lines.append([f"**{_cell(term[own])}**", _cell(term["means"][own]), *foreign])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _cell(phrase: object) -> str:

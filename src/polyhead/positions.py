@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from polyhead import _validate
+from polyhead.checked import Positive, Size, checked, within
 
 
 class SinusoidalPositions(nn.Module):
@@ -20,41 +20,18 @@ class SinusoidalPositions(nn.Module):
     Source: Vaswani et al. 2017, section 3.5; our embed_dim is their d_model.
     """
 
-    def __init__(self, embed_dim: int, base: float = 10_000.0) -> None:
-        """Remember the sizes; nothing is stored.
-
-        Args:
-            embed_dim: size of each vector, even.
-            base: how many times slower the last pair would turn than the first.
-
-        Raises:
-            TypeError: an argument is of the wrong type.
-            ValueError: embed_dim is odd or below 2, or base is not above 0.
-        """
+    @checked
+    def __init__(self, embed_dim: Size, base: Positive = 10_000.0) -> None:
+        """Remember the sizes; embed_dim is even, and the last pair would turn `base` times slower."""
         super().__init__()
-        self.embed_dim = _even("embed_dim", embed_dim)
-        self.base = _validate.positive("base", base)
+        self.embed_dim, self.base = _even("embed_dim", embed_dim), base
 
+    @checked
     def forward(
-        self,
-        x: Float[Tensor, "*batch length {self.embed_dim}"],
-        positions: Int[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "*batch length {self.embed_dim}"]:
-        """Add each token's wave.
-
-        Args:
-            x: (…, length, embed_dim).
-            positions: integers, (length,) or (…, length); 0, 1, 2, … if not given.
-
-        Returns:
-            A new tensor of the shape and dtype of `x`.
-
-        Raises:
-            TypeError: an argument has the wrong type or dtype.
-            ValueError: a shape does not fit, or a position is negative.
-        """
-        _vectors(x, self.embed_dim)
-        angles = _angles(_positions(positions, x), self.embed_dim, self.base)
+        self, x: Float[Tensor, "*batch length embed_dim"], positions: Integer[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "*batch length embed_dim"]:
+        """Add each token's wave; positions are (length,) or (batch, length), 0, 1, 2, … if not given."""
+        angles = _angles(_placed(positions, x), self.embed_dim, self.base)
         return x + torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).to(x.dtype)
 
     def extra_repr(self) -> str:
@@ -66,49 +43,26 @@ class LearnedPositions(nn.Module):
     """x + P with a table P that is learned like any other weight: one row for each position.
 
     Attributes:
-        table: `nn.Embedding(max_length, embed_dim)`.
+        table: `nn.Embedding(max_length, embed_dim)`; there is no row for a later position.
 
     Source: Gehring et al. 2017, section 3.1; BERT, GPT-2 and BART have one.
     """
 
-    def __init__(self, max_length: int, embed_dim: int) -> None:
-        """Make the table.
-
-        Args:
-            max_length: how many positions there are; there is no row for a later one.
-            embed_dim: size of each vector.
-
-        Raises:
-            TypeError: an argument is no int.
-            ValueError: an argument is below 1.
-        """
+    @checked
+    def __init__(self, max_length: Size, embed_dim: Size) -> None:
+        """Make the table."""
         super().__init__()
-        self.max_length = _validate.at_least("max_length", max_length)
-        self.embed_dim = _validate.at_least("embed_dim", embed_dim)
+        self.max_length, self.embed_dim = max_length, embed_dim
         self.table = nn.Embedding(max_length, embed_dim)
 
+    @checked
     def forward(
-        self,
-        x: Float[Tensor, "*batch length {self.embed_dim}"],
-        positions: Int[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "*batch length {self.embed_dim}"]:
-        """Add each token's row.
-
-        Args:
-            x: (…, length, embed_dim).
-            positions: integers below `max_length`, (length,) or (…, length); 0, 1, 2, … if not given.
-
-        Returns:
-            A new tensor of the shape of `x`.
-
-        Raises:
-            TypeError: an argument has the wrong type or dtype.
-            ValueError: a shape does not fit, or a position lies outside the table.
-        """
-        _vectors(x, self.embed_dim)
-        _validate.same_kind("x", x, "the table", self.table.weight)
-        rows: Tensor = self.table(_positions(positions, x, self.max_length).long())
-        return x + rows
+        self, x: Float[Tensor, "*batch length embed_dim"], positions: Integer[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "*batch length embed_dim"]:
+        """Add each token's row; positions are (length,) or (batch, length), 0, 1, 2, … if not given."""
+        positions = _placed(positions, x)
+        within("positions", positions, self.max_length, "max_length")
+        return x + self.table(positions.long())
 
 
 class RotaryPositions(nn.Module):
@@ -122,47 +76,24 @@ class RotaryPositions(nn.Module):
     with number i + head_dim / 2, is the form of Llama's public weights.
     """
 
+    @checked
     def __init__(
-        self, head_dim: int, base: float = 10_000.0, pairs: Literal["neighbours", "halves"] = "neighbours"
+        self, head_dim: Size, base: Positive = 10_000.0, pairs: Literal["neighbours", "halves"] = "neighbours"
     ) -> None:
-        """Remember the sizes; nothing is stored.
-
-        Args:
-            head_dim: size of each query and key, even.
-            base: how many times slower the last pair would turn than the first.
-            pairs: which numbers are turned together: "neighbours" or "halves".
-
-        Raises:
-            TypeError: a size is of the wrong type.
-            ValueError: head_dim is odd or below 2, base is not above 0, or there are no such pairs.
-        """
+        """Remember the sizes; head_dim is even, and the last pair would turn `base` times slower."""
         super().__init__()
-        self.head_dim = _even("head_dim", head_dim)
-        self.base = _validate.positive("base", base)
-        if pairs not in ("neighbours", "halves"):
-            raise ValueError(f'pairs must be "neighbours" or "halves", got {pairs!r}')
-        self.pairs = pairs
+        self.head_dim, self.base, self.pairs = _even("head_dim", head_dim), base, pairs
 
+    @checked
     def forward(
-        self,
-        x: Float[Tensor, "*batch length {self.head_dim}"],
-        positions: Int[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "*batch length {self.head_dim}"]:
-        """Turn queries or keys.
+        self, x: Float[Tensor, "*batch length head_dim"], positions: Integer[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "*batch length head_dim"]:
+        """Turn queries or keys, (batch, num_heads, length, head_dim) or without the first ones.
 
-        Args:
-            x: (…, length, head_dim).
-            positions: integers, (length,) or what broadcasts to (…, length); 0, 1, 2, … if not given.
-
-        Returns:
-            A new tensor of the shape and dtype of `x`; every vector keeps its length.
-
-        Raises:
-            TypeError: an argument has the wrong type or dtype.
-            ValueError: a shape does not fit, or a position is negative.
+        Positions are (length,), or (batch, length), which serves every head alike, or what broadcasts to
+        (…, length); 0, 1, 2, … if not given.
         """
-        _vectors(x, self.head_dim)
-        angles = _angles(_positions(positions, x), self.head_dim, self.base)
+        angles = _angles(_placed(positions, x), self.head_dim, self.base)
         sin, cos = angles.sin().to(x.dtype), angles.cos().to(x.dtype)
         if self.pairs == "halves":
             first, second = x.chunk(2, dim=-1)
@@ -176,36 +107,26 @@ class RotaryPositions(nn.Module):
         return f"head_dim={self.head_dim}, base={self.base:g}, pairs={self.pairs!r}"
 
 
-def _even(name: str, size: object) -> int:
-    checked = _validate.at_least(name, size, minimum=2)
-    if checked % 2:
-        raise ValueError(f"{name} must be even, got {checked}")
-    return checked
+def _even(name: str, size: int) -> int:
+    if size % 2:
+        raise ValueError(f"{name} must be even, got {size}")
+    return size
 
 
-def _vectors(x: object, size: int) -> None:
-    checked = _validate.floating("x", x)
-    if checked.shape[-1] != size:
-        raise ValueError(f"x must have shape (…, length, {size}), got {_validate.shape(checked)}")
-
-
-def _positions(positions: object, x: Tensor, limit: int | None = None) -> Tensor:
-    """The positions to use, checked: (length,) or what broadcasts to (…, length)."""
-    length = x.shape[-2]
+def _placed(positions: Tensor | None, x: Tensor) -> Tensor:
+    """The positions to use: (length,), or what broadcasts to (…, length)."""
     if positions is None:
-        positions = torch.arange(length, device=x.device)
-    checked = _validate.integers("positions", positions)
-    if checked.device != x.device:
-        raise ValueError(f"positions must be on the device of x, {x.device}, got {checked.device}")
+        return torch.arange(x.shape[-2], device=x.device)
+    came = tuple(positions.shape)
+    if positions.ndim == 2 and x.ndim == 4:  # (batch, length): between them are the heads
+        positions = positions.unsqueeze(1)
     try:
-        checked.expand(x.shape[:-1])
+        positions.expand(x.shape[:-1])
     except RuntimeError:
         raise ValueError(
-            f"positions must broadcast to (…, length) = {_validate.shape(x)[:-1]}, "
-            f"got shape {_validate.shape(checked)}"
+            f"positions must broadcast to (…, length) = {tuple(x.shape[:-1])}, got shape {came}"
         ) from None
-    _validate.within("positions", checked, limit, "max_length")
-    return checked
+    return positions
 
 
 def _angles(positions: Tensor, size: int, base: float) -> Tensor:

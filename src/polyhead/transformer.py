@@ -1,163 +1,101 @@
-"""Whole models: an encoder alone, a decoder alone, and both with cross-attention between them."""
+"""Whole models: an encoder alone, a decoder alone, and both with cross-attention between them.
+
+A mask of tokens is True at a token, False at padding, which may stand on either side and counts no position.
+With a cache, from the model's `new_cache()`, token ids are the new ones alone; they are added to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
 from typing import NamedTuple, Unpack
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
-from polyhead import _validate
-from polyhead.cache import DecoderCache
-from polyhead.decoder import Decoder, DecoderWeights
-from polyhead.embedding import TokenEmbedding, places
+from polyhead.cache import DecoderCache, places
+from polyhead.checked import Size, checked
+from polyhead.decoder import Decoder
+from polyhead.embedding import TiedOutput, TokenEmbedding
 from polyhead.encoder import Encoder
-from polyhead.feed_forward import LayerOptions
+from polyhead.layers import LayerGates, LayerOptions, completed
 from polyhead.positions import SinusoidalPositions
 
 
 class EncoderOnly(nn.Module):
-    """Every token sees all tokens: a vector for each, as of BERT.
+    """Every token sees all tokens: a vector for each, as of BERT."""
 
-    Attributes:
-        embedding: `TokenEmbedding`.
-        encoder: `Encoder`.
-    """
-
+    @checked
     def __init__(self, embedding: TokenEmbedding, encoder: Encoder) -> None:
-        """Join the parts.
-
-        Args:
-            embedding: from token numbers to vectors.
-            encoder: the layers.
-        """
+        """Join the parts."""
         super().__init__()
-        self.embedding = embedding
-        self.encoder = encoder
+        self.embedding, self.encoder = embedding, encoder
+        self.embed_dim = _common_size(embedding, encoder)
 
+    @checked
     def forward(
         self,
-        token_ids: Int[Tensor, "batch length"],
+        token_ids: Integer[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"] | None = None,
-        segment_ids: Int[Tensor, "batch length"] | None = None,
-        head_gates: Sequence[Tensor] | Tensor | None = None,
+        segment_ids: Integer[Tensor, "batch length"] | None = None,
+        head_gates: LayerGates | None = None,
     ) -> Float[Tensor, "batch length embed_dim"]:
-        """Encode.
-
-        Args:
-            token_ids: (batch, length).
-            mask: (batch, length), boolean, True = a token, False = padding.
-            segment_ids: (batch, length), where the embedding has segments; 0 if not given.
-            head_gates: a factor for each head of each layer, (num_layers, num_heads).
-
-        Returns:
-            The hidden states, (batch, length, embed_dim); those of padding mean nothing.
-
-        Raises:
-            TypeError, ValueError: an argument does not fit; the message says which and how.
-        """
-        states, _ = self._run(token_ids, mask, segment_ids, head_gates, need_weights=False)
-        return states
-
-    def attention_weights(
-        self,
-        token_ids: Int[Tensor, "batch length"],
-        mask: Bool[Tensor, "batch length"] | None = None,
-        segment_ids: Int[Tensor, "batch length"] | None = None,
-    ) -> tuple[Float[Tensor, "batch num_heads length length"], ...]:
-        """Who attends to whom, layer by layer.
-
-        Args:
-            token_ids: (batch, length).
-            mask: (batch, length), as of the call.
-            segment_ids: (batch, length), as of the call.
-
-        Returns:
-            For each layer (batch, num_heads, length, length).
-        """
-        _, weights = self._run(token_ids, mask, segment_ids, None, need_weights=True)
-        assert weights is not None
-        return weights
-
-    def _run(
-        self,
-        token_ids: Tensor,
-        mask: Tensor | None,
-        segment_ids: Tensor | None,
-        head_gates: Sequence[Tensor] | Tensor | None,
-        need_weights: bool,
-    ) -> tuple[Tensor, tuple[Tensor, ...] | None]:
-        _validate.token_ids("token_ids", token_ids, self.embedding.tokens.num_embeddings)
+        """Encode: a hidden state for each token; those of padding mean nothing."""
         positions, keys = places(token_ids, mask)
         x = self.embedding(token_ids, positions, segment_ids)
-        states, weights = self.encoder(x, keys, need_weights, head_gates)
-        return states, weights
+        return self.encoder(x, keys, head_gates=head_gates)[0]
+
+    @checked
+    def attention_weights(
+        self,
+        token_ids: Integer[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"] | None = None,
+        segment_ids: Integer[Tensor, "batch length"] | None = None,
+    ) -> tuple[Float[Tensor, "batch num_heads length length"], ...]:
+        """Who attends to whom, layer by layer; the arguments are those of the call."""
+        positions, keys = places(token_ids, mask)
+        x = self.embedding(token_ids, positions, segment_ids)
+        return self.encoder(x, keys, need_weights=True)[1]
 
 
 class DecoderOnly(nn.Module):
     """Every token sees itself and those before it: scores for the next token, as of GPT-2.
 
-    Attributes:
-        embedding: `TokenEmbedding`.
-        decoder: `Decoder` without cross-attention.
-        output: `nn.Linear(embed_dim, vocab_size, bias=False)`, which shares the embedding's table.
+    The decoder is one without cross-attention; the output reads the embedding's table.
     """
 
+    @checked
     def __init__(self, embedding: TokenEmbedding, decoder: Decoder) -> None:
-        """Join the parts.
-
-        Args:
-            embedding: from token numbers to vectors.
-            decoder: the layers.
-        """
+        """Join the parts."""
         super().__init__()
-        self.embedding = embedding
-        self.decoder = decoder
-        self.output = tied_output(embedding)
+        self.embedding, self.decoder = embedding, decoder
+        self.embed_dim = _common_size(embedding, decoder)
+        self.output = TiedOutput(embedding)
 
     def new_cache(self) -> DecoderCache:
         """An empty cache for one batch of sequences."""
         return self.decoder.new_cache()
 
+    @checked
     def forward(
         self,
-        token_ids: Int[Tensor, "batch length"],
+        token_ids: Integer[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"] | None = None,
         cache: DecoderCache | None = None,
     ) -> Float[Tensor, "batch length vocab_size"]:
-        """Predict each next token.
-
-        Args:
-            token_ids: (batch, length): the new tokens, if there is a cache.
-            mask: (batch, length), boolean, True = a token, False = padding, left or right.
-            cache: from `new_cache()`; the new tokens are added to it.
-
-        Returns:
-            The logits, (batch, length, vocab_size): at each position, for the token that comes next.
-
-        Raises:
-            TypeError, ValueError: an argument does not fit; the message says which and how.
-        """
-        _validate.token_ids("token_ids", token_ids, self.embedding.tokens.num_embeddings)
+        """Predict: at each position, the logits of the token that comes next."""
         positions, keys = places(token_ids, mask, cache)
-        states, _ = self.decoder(self.embedding(token_ids, positions), mask=keys, cache=cache)
+        trial = None if cache is None else copy.copy(cache)  # an interrupt may come before the logits
+        states, _ = self.decoder(self.embedding(token_ids, positions), mask=keys, cache=trial)
         logits: Tensor = self.output(states)
+        if cache is not None and trial is not None:
+            cache.take(trial)
         return logits
 
+    @checked
     def attention_weights(
-        self, token_ids: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"] | None = None
+        self, token_ids: Integer[Tensor, "batch length"], mask: Bool[Tensor, "batch length"] | None = None
     ) -> tuple[Float[Tensor, "batch num_heads length length"], ...]:
-        """Who attends to whom, layer by layer.
-
-        Args:
-            token_ids: (batch, length).
-            mask: (batch, length), as of the call.
-
-        Returns:
-            For each layer (batch, num_heads, length, length).
-        """
-        _validate.token_ids("token_ids", token_ids, self.embedding.tokens.num_embeddings)
+        """Who attends to whom, layer by layer; the arguments are those of the call."""
         positions, keys = places(token_ids, mask)
         _, weights = self.decoder(self.embedding(token_ids, positions), mask=keys, need_weights=True)
         return tuple(layer.self_attention for layer in weights)
@@ -172,13 +110,9 @@ class TransformerWeights(NamedTuple):
 
 
 class EncoderDecoder(nn.Module):
-    """An encoder reads the source, a decoder writes the target and asks the encoder's output, as of BART.
+    """An encoder reads the source, a decoder writes the target and asks the encoder's output, as of BART."""
 
-    Attributes:
-        source_embedding, encoder, target_embedding, decoder: the parts.
-        output: from hidden states to what the model gives: logits, or the hidden states themselves.
-    """
-
+    @checked
     def __init__(
         self,
         source_embedding: TokenEmbedding,
@@ -187,151 +121,75 @@ class EncoderDecoder(nn.Module):
         decoder: Decoder,
         output: nn.Module | None = None,
     ) -> None:
-        """Join the parts.
-
-        Args:
-            source_embedding: from the source's token numbers to vectors.
-            encoder: the encoder's layers.
-            target_embedding: from the target's token numbers to vectors.
-            decoder: the decoder's layers, with cross-attention.
-            output: what the decoder's hidden states pass last; nothing if not given.
-        """
+        """Join the parts; without `output` the model gives the decoder's hidden states."""
         super().__init__()
-        self.source_embedding = source_embedding
-        self.encoder = encoder
-        self.target_embedding = target_embedding
-        self.decoder = decoder
+        self.source_embedding, self.encoder = source_embedding, encoder
+        self.target_embedding, self.decoder = target_embedding, decoder
+        self.embed_dim = _common_size(source_embedding, encoder, target_embedding, decoder)
         self.output = nn.Identity() if output is None else output
 
     def new_cache(self) -> DecoderCache:
         """An empty cache for one batch of targets."""
         return self.decoder.new_cache()
 
+    @checked
     def encode(
         self,
-        source_ids: Int[Tensor, "batch source_length"],
+        source_ids: Integer[Tensor, "batch source_length"],
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
     ) -> Float[Tensor, "batch source_length embed_dim"]:
-        """Read the source, once.
+        """Read the source, once: the memory that the decoder asks."""
+        positions, keys = places(source_ids, source_mask)
+        return self.encoder(self.source_embedding(source_ids, positions), keys)[0]
 
-        Args:
-            source_ids: (batch, source_length).
-            source_mask: (batch, source_length), boolean, True = a token, False = padding.
-
-        Returns:
-            The memory that the decoder asks, (batch, source_length, embed_dim).
-
-        Raises:
-            TypeError, ValueError: an argument does not fit; the message says which and how.
-        """
-        return self._encode(source_ids, source_mask, need_weights=False)[0]
-
+    @checked
     def decode(
         self,
-        target_ids: Int[Tensor, "batch target_length"],
+        target_ids: Integer[Tensor, "batch target_length"],
         memory: Float[Tensor, "batch source_length embed_dim"],
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
         cache: DecoderCache | None = None,
     ) -> Float[Tensor, "batch target_length _output"]:
-        """Predict each next token of the target.
+        """Predict each next token of the target, from the memory and the source's mask of `encode`."""
+        positions, keys = places(target_ids, target_mask, cache)
+        x = self.target_embedding(target_ids, positions)
+        memory_keys = None if source_mask is None else source_mask[:, None]
+        trial = None if cache is None else copy.copy(cache)  # an interrupt may come before the output
+        states, _ = self.decoder(x, memory, keys, memory_keys, cache=trial)
+        output: Tensor = self.output(states)
+        if cache is not None and trial is not None:
+            cache.take(trial)
+        return output
 
-        Args:
-            target_ids: (batch, target_length): the new tokens, if there is a cache.
-            memory: what `encode` gave.
-            target_mask: (batch, target_length), boolean, True = a token, False = padding.
-            source_mask: the mask that `encode` took.
-            cache: from `new_cache()`; the new tokens are added to it.
-
-        Returns:
-            What `output` makes of the hidden states, (batch, target_length, any).
-
-        Raises:
-            TypeError, ValueError: an argument does not fit; the message says which and how.
-        """
-        return self._decode(target_ids, memory, target_mask, source_mask, cache, need_weights=False)[0]
-
+    @checked
     def forward(
         self,
-        source_ids: Int[Tensor, "batch source_length"],
-        target_ids: Int[Tensor, "batch target_length"],
+        source_ids: Integer[Tensor, "batch source_length"],
+        target_ids: Integer[Tensor, "batch target_length"],
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
     ) -> Float[Tensor, "batch target_length _output"]:
-        """Encode the source and decode the target: all positions at once, as in training.
-
-        Args:
-            source_ids: (batch, source_length).
-            target_ids: (batch, target_length): what stands before each token to predict.
-            source_mask: (batch, source_length), boolean, True = a token, False = padding.
-            target_mask: (batch, target_length), the same for the target.
-
-        Returns:
-            What `output` makes of the hidden states, (batch, target_length, any).
-
-        Raises:
-            TypeError, ValueError: an argument does not fit; the message says which and how.
-        """
+        """Encode the source and decode the target: all positions at once, as in training."""
         return self.decode(target_ids, self.encode(source_ids, source_mask), target_mask, source_mask)
 
+    @checked
     def attention_weights(
         self,
-        source_ids: Int[Tensor, "batch source_length"],
-        target_ids: Int[Tensor, "batch target_length"],
+        source_ids: Integer[Tensor, "batch source_length"],
+        target_ids: Integer[Tensor, "batch target_length"],
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
     ) -> TransformerWeights:
-        """Who attends to whom, in each of the three uses and layer by layer.
-
-        Args:
-            source_ids: (batch, source_length).
-            target_ids: (batch, target_length).
-            source_mask: (batch, source_length), as of the call.
-            target_mask: (batch, target_length), as of the call.
-
-        Returns:
-            `encoder`, `decoder` and `cross`: for each layer (batch, num_heads, num_queries, num_keys).
-        """
-        memory, encoder = self._encode(source_ids, source_mask, need_weights=True)
-        _, decoder = self._decode(target_ids, memory, target_mask, source_mask, None, need_weights=True)
-        assert encoder is not None and decoder is not None
-        return TransformerWeights(
-            encoder,
-            tuple(layer.self_attention for layer in decoder),
-            tuple(layer.cross_attention for layer in decoder if layer.cross_attention is not None),
-        )
-
-    def _encode(
-        self, source_ids: Tensor, source_mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, tuple[Tensor, ...] | None]:
-        _validate.token_ids("source_ids", source_ids, self.source_embedding.tokens.num_embeddings)
-        positions, keys = places(source_ids, source_mask, name="source_mask")
-        memory, weights = self.encoder(self.source_embedding(source_ids, positions), keys, need_weights)
-        return memory, weights
-
-    def _decode(
-        self,
-        target_ids: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None,
-        source_mask: Tensor | None,
-        cache: DecoderCache | None,
-        need_weights: bool,
-    ) -> tuple[Tensor, tuple[DecoderWeights, ...] | None]:
-        _validate.token_ids("target_ids", target_ids, self.target_embedding.tokens.num_embeddings)
-        if source_mask is not None and memory is not None:  # the decoder says what it misses
-            _validate.floating("memory", memory, min_rank=3)
-            _validate.token_mask("source_mask", source_mask, memory[..., 0])
-        positions, keys = places(target_ids, target_mask, cache, "target_mask")
-        states, weights = self.decoder(
-            self.target_embedding(target_ids, positions),
-            memory,
-            mask=keys,
-            memory_mask=None if source_mask is None else source_mask[:, None],
-            need_weights=need_weights,
-            cache=cache,
-        )
-        return self.output(states), weights
+        """Who attends to whom, in each of the three uses and layer by layer; as the call."""
+        positions, source_keys = places(source_ids, source_mask)
+        x = self.source_embedding(source_ids, positions)
+        memory, encoder = self.encoder(x, source_keys, need_weights=True)
+        positions, keys = places(target_ids, target_mask)
+        x = self.target_embedding(target_ids, positions)
+        _, decoder = self.decoder(x, memory, keys, source_keys, need_weights=True)
+        own, cross = zip(*decoder, strict=True)
+        return TransformerWeights(encoder, own, cross)
 
 
 class Transformer(EncoderDecoder):
@@ -344,38 +202,26 @@ class Transformer(EncoderDecoder):
     num_encoder_layers = num_decoder_layers their N.
     """
 
+    @checked
     def __init__(
         self,
-        source_vocab_size: int,
-        target_vocab_size: int | None = None,
-        embed_dim: int = 512,
-        num_heads: int = 8,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
+        source_vocab_size: Size,
+        target_vocab_size: Size | None = None,
+        embed_dim: Size = 512,
+        num_heads: Size = 8,
+        num_encoder_layers: Size = 6,
+        num_decoder_layers: Size = 6,
         **options: Unpack[LayerOptions],
     ) -> None:
-        """Make the model.
+        """Make the model; without `target_vocab_size`, source and target share one vocabulary and one table.
 
-        Args:
-            source_vocab_size: how many different tokens the source has.
-            target_vocab_size: how many the target has; if not given, both share one vocabulary and one table.
-            embed_dim: size of each vector, even.
-            num_heads: how many heads each attention has; must divide `embed_dim`.
-            num_encoder_layers: how many layers the encoder has.
-            num_decoder_layers: how many the decoder has.
-            **options: as of `EncoderLayer`: `ffn_dim`, `dropout`, `activation`, `norm_first`,
-                `layer_norm_eps`.
-
-        Raises:
-            TypeError: an argument is of the wrong type.
-            ValueError: an argument has no possible value.
+        embed_dim must be even, and a multiple of `num_heads`; for the options see `LayerOptions`.
         """
-        dropout = options.get("dropout", 0.1)
+        dropout = completed(options)["dropout"]
 
         def embedding(vocab_size: int) -> TokenEmbedding:
-            made = TokenEmbedding(
-                vocab_size, embed_dim, SinusoidalPositions(embed_dim), scale=True, dropout=dropout
-            )
+            positions = SinusoidalPositions(embed_dim)
+            made = TokenEmbedding(vocab_size, embed_dim, positions, scale=True, dropout=dropout)
             # After the factor √embed_dim each number has variance 1.
             nn.init.normal_(made.tokens.weight, std=embed_dim**-0.5)
             return made
@@ -387,16 +233,13 @@ class Transformer(EncoderDecoder):
             Encoder(num_encoder_layers, embed_dim, num_heads, **options),
             target,
             Decoder(num_decoder_layers, embed_dim, num_heads, **options),
-            tied_output(target),
+            TiedOutput(target),
         )
 
 
-def tied_output(embedding: TokenEmbedding) -> nn.Linear:
-    """From hidden states to logits with the embedding's own table: logits = states · tableᵀ.
-
-    Source: Press & Wolf 2017.
-    """
-    vocab_size, embed_dim = embedding.tokens.weight.shape
-    output = nn.Linear(embed_dim, vocab_size, bias=False)
-    output.weight = embedding.tokens.weight
-    return output
+def _common_size(*parts: TokenEmbedding | Encoder | Decoder) -> int:
+    """The embed_dim that all parts of a model have."""
+    sizes = [part.embed_dim for part in parts]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"the parts of a model must have one embed_dim, got {sizes}")
+    return sizes[0]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from polyglot_book.checks_html import check_site, english_left, parse
 from tests.browser import Browser, chromium, serve, visit
+from tests.pages import check_site, english_left, parse
 
 ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def test_the_pages_violate_nothing(site: Path) -> None:
 def test_every_page_shows_whole_and_quietly(window: Browser, address: str, name: str) -> None:
     problems = []
     with visit(window, address, color_scheme=SCHEMES[0]) as seen:
-        seen.page.goto(f"/{name}.html", wait_until="networkidle")
+        seen.page.goto(f"/{name}.html", wait_until="load")
         for width, scheme in itertools.product(WIDTHS, SCHEMES):
             seen.page.set_viewport_size({"width": width, "height": 900})
             seen.page.emulate_media(color_scheme=scheme)

@@ -25,9 +25,9 @@ def test_a_book_is_read_in_the_order_of_its_languages(tiny: TinyBook) -> None:
     [
         ("title: Tiny\n", "title: [\n", "not valid YAML"),
         ("polyglot_languages", "polyglot_tongues", "polyglot_languages is missing"),
-        ("locale: ko, ", "", "ko: locale is missing"),
+        ("locale: ko, ", "", "ko: expected locale, name, title, perhaps tagline, got ['name', 'title']"),
         ("locale: ko, ", "locale: no, ", "ko: locale: expected text"),
-        ("locale: ko, ", "locale: ko, colour: red, ", "ko: unknown colour"),
+        ("locale: ko, ", "locale: ko, colour: red, ", "got ['locale', 'colour', 'name', 'title']"),
         ("      ko: {", "      Korean: {", "got 'Korean'"),
         ("{locale: ko, name: 한국어, title: 작은 책}", "한국어", "ko: expected a mapping"),
         ("[src/tinylib]", "src/tinylib", "expected a list of folders"),

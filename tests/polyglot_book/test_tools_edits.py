@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import re
 import string
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyglot_book import edits
-from polyglot_book.chapters import Chapter, parse_chapter
+from polyglot_book.chapters import parse_chapter
+from polyglot_book.edits import mark, sync, write_atomically
+from polyglot_book.translations import check_translations
+from tests.polyglot_book.tiny_book import TinyBook
 
+KO = "chapters/ko/01-one.md"
+EN = "chapters/en/01-one.md"
 settings.register_profile("tools", database=None, deadline=None, max_examples=60)
 settings.load_profile("tools")
 
@@ -17,7 +25,7 @@ ids = st.lists(
 ).map(
     lambda each: [f"c-{word}" for word in each]  # YAML reads some words as something else
 )
-code = st.text("ab=():#-`\n ", max_size=30).map(lambda text: text.rstrip())
+code = st.text("ab=():#-`\n ", max_size=30).map(lambda text: re.sub(r"\A(\s*\n)+", "", text.rstrip()))
 
 
 def _code_cell(cell_id: str, source: str, header: str) -> str:
@@ -38,88 +46,126 @@ def chapters(draw: st.DrawFn) -> str:
     return "\n".join(parts).replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
 
 
-def others(chapter: Chapter, cell_id: str) -> list[tuple[object, ...]]:
-    return [(c.id, c.kind, c.source, dict(c.metadata)) for c in chapter.cells if c.id != cell_id]
-
-
-def same_line_ends(old: str, new: str) -> bool:
-    return new.count("\n") == new.count("\r\n") if "\r\n" in old else "\r" not in new
-
-
-def unchanged_around(old: Chapter, new: str, cell_id: str) -> bool:
-    """Say whether every byte before and after the cell's lines is as before."""
-    cell, lines = old.by_id[cell_id], old.text.split("\n")
-    before, after = "\n".join(lines[: cell.start]), "\n".join(lines[cell.end :])
-    return new.startswith(before) and new.endswith(after)
-
-
-@given(chapters(), st.integers(0, 10), st.text("0123456789abcdef", min_size=8, max_size=8))
-def test_of_changes_one_line(text: str, number: int, value: str) -> None:
-    chapter = parse_chapter(text)
-    cell = chapter.cells[number % len(chapter.cells)]
-    new = edits.set_of(chapter, cell.id, value)
-    assert same_line_ends(text, new)
-    again = parse_chapter(new)
-    assert again.by_id[cell.id].of == value
-    assert again.by_id[cell.id].source == cell.source
-    assert others(again, cell.id) == others(chapter, cell.id)
-    assert unchanged_around(chapter, new, cell.id)
-    old_lines, new_lines = text.split("\n"), new.split("\n")
-    assert len(set(enumerate(old_lines)) - set(enumerate(new_lines))) <= 1 or len(new_lines) > len(old_lines)
-    assert edits.set_of(again, cell.id, value) == new
-
-
-@given(chapters(), code)
-def test_code_is_replaced_and_its_header_kept(text: str, source: str) -> None:
-    chapter = parse_chapter(text)
-    cell = chapter.code[-1]
-    new = edits.set_code(chapter, cell.id, source)
-    assert same_line_ends(text, new)
-    again = parse_chapter(new)
-    assert again.by_id[cell.id].source == source
-    assert again.by_id[cell.id].metadata == cell.metadata
-    assert others(again, cell.id) == others(chapter, cell.id)
-    assert unchanged_around(chapter, new, cell.id)
-
-
 @given(
-    chapters(), st.lists(st.sampled_from(["hide-input", "hide-cell", "raises-exception", "yes"]), unique=True)
+    chapters(),
+    code,
+    st.text("0123456789abcdef", min_size=8, max_size=8),
+    st.lists(st.sampled_from(["hide-input", "hide-cell", "raises-exception", "yes"]), unique=True),
+    words,
 )
-def test_tags_are_replaced_and_nothing_else(text: str, tags: list[str]) -> None:
+def test_what_is_written_is_what_is_read(text: str, source: str, of: str, tags: list[str], alt: str) -> None:
     chapter = parse_chapter(text)
-    cell = chapter.code[-1]
-    new = edits.set_tags(chapter, cell.id, tags)
-    assert same_line_ends(text, new)
-    again = parse_chapter(new)
-    assert again.by_id[cell.id].tags == tags
-    assert again.by_id[cell.id].source == cell.source
-    assert others(again, cell.id) == others(chapter, cell.id)
-    assert unchanged_around(chapter, new, cell.id)
+    assert parse_chapter(chapter.canonical()).cells == chapter.cells
+    first, second, *others = chapter.cells
+    first = replace(first, metadata={**first.metadata, "of": of})
+    figure = {"mystnb": {"image": {"alt": alt}}}
+    second = replace(second, source=source, metadata={"tags": tags, **figure, "of": of})
+    new = replace(chapter, cells=(first, second, *others))
+    again = parse_chapter(new.canonical())
+    assert again.cells == new.cells
+    assert again.canonical() == new.canonical()
 
 
-@given(chapters(), st.integers(-1, 10), code)
-def test_a_cell_is_inserted_after_another(text: str, number: int, source: str) -> None:
-    chapter = parse_chapter(text)
-    after = None if number < 0 else chapter.cells[number % len(chapter.cells)].id
-    cell = parse_chapter(_code_cell("new-one", "x", "block")).cells[0]
-    new = edits.insert_code(chapter, after, cell, source)
-    assert same_line_ends(text, new)
-    again = parse_chapter(new)
-    order = [each.id for each in again.cells]
-    assert order[0 if after is None else order.index(after) + 1] == "new-one"
-    assert others(again, "new-one") == others(chapter, "new-one")
-    assert again.by_id["new-one"].source == source
-    assert again.by_id["new-one"].tags == ["one-tag"]
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new" / "file.md"
+    write_atomically(path, b"one")
+    assert path.read_bytes() == b"one"
+    monkeypatch.setattr(Path, "replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_atomically(path, b"two")
+    assert [each.read_bytes() for each in path.parent.iterdir()] == [b"one"]
 
 
-def test_an_inserted_cell_leaves_the_words_to_the_translator() -> None:
-    header = 'id: a\nof: "12345678"\nmystnb:\n  image:\n    alt: A\n    width: 5'
-    text = f"```{{code-cell}} ipython3\n---\n{header}\n---\nx\n```\n"
-    cell = parse_chapter(text).cells[0]
-    new = parse_chapter(edits.insert_code(parse_chapter('+++ {"id": "b"}\n\nb'), "b", cell, "x"))
-    assert new.by_id["a"].metadata == {"mystnb": {"image": {"width": 5}}}
+def messages(tiny: TinyBook) -> list[str]:
+    return [str(violation) for violation in check_translations(tiny.book)]
 
 
-def test_a_hash_of_digits_is_written_so_that_yaml_keeps_it() -> None:
-    chapter = parse_chapter("```{code-cell} ipython3\n:id: a\nx\n```\n")
-    assert parse_chapter(edits.set_of(chapter, "a", "01234567")).by_id["a"].of == "01234567"
+def test_sync_copies_code_and_tags_and_nothing_else(tiny: TinyBook) -> None:
+    tiny.edit(EN, "x = 6", "x = 6\n\ny = '가'")
+    tiny.edit(EN, "[hide-input]", "[hide-input, hide-output]")
+    before = tiny.read(KO)
+    lines: list[str] = []
+    sync(tiny.book, lines.append)
+    assert len(lines) == 6
+    assert f"{KO}#setup: code copied" in lines
+    assert f"{KO}#draw: tags copied" in lines
+    expected = before.replace("x = 6", "x = 6\n\ny = '가'").replace(
+        "[hide-input]", "[hide-input, hide-output]"
+    )
+    assert tiny.read(KO) == expected
+    assert messages(tiny) == []
+    sync(tiny.book, lines.append)
+    assert len(lines) == 6
+
+
+def test_sync_adds_a_cell_and_leaves_its_words_to_the_translator(tiny: TinyBook) -> None:
+    header = "id: more\nmystnb:\n  image:\n    alt: More"
+    figure = f"```{{code-cell}} ipython3\n---\n{header}\n---\nset_language('en')\n```\n\n"
+    tiny.edit(EN, '+++ {"id": "why"}', figure + '+++ {"id": "why"}')
+    lines: list[str] = []
+    sync(tiny.book, lines.append)
+    assert f"{KO}#more: added, its alternative text is yours to write" in lines
+    chapter = parse_chapter(tiny.read(KO))
+    assert [cell.id for cell in chapter.cells] == ["title", "setup", "more", "why", "draw"]
+    assert chapter.by_id["more"].source == "set_language('ko')"
+    assert messages(tiny) == [
+        f"chapters/{code}/01-one.md#more: no alternative text; describe the figure under mystnb: image: alt"
+        for code in ("zh-TW", "zh-CN", "ko")
+    ]
+
+
+def test_sync_changes_nothing_where_a_chapter_cannot_be_read(tiny: TinyBook) -> None:
+    tiny.edit(EN, "x = 6", "x = 5")
+    tiny.edit("chapters/zh-CN/01-one.md", ":id: setup\n", "")
+    before = tiny.read(KO)
+    with pytest.raises(ValueError, match="code cell without id"):
+        sync(tiny.book, print)
+    assert tiny.read(KO) == before
+
+
+def test_mark_is_what_makes_a_cell_current(tiny: TinyBook) -> None:
+    tiny.edit(EN, "asks each key", "asks every key")
+    tiny.edit(EN, "A square", "A blue square")
+    before = tiny.read(KO)
+    sync(tiny.book, lambda line: None)
+    assert tiny.read(KO) == before
+    said: list[str] = []
+    mark(tiny.book, "ko/01-one#why", said.append)
+    assert said == [f"{KO}#why: marked as up to date"]
+    assert {line.split(":")[0] for line in messages(tiny)} == {
+        f"{KO}#draw",
+        *(f"chapters/{code}/01-one.md#{cell}" for code in ("zh-TW", "zh-CN") for cell in ("why", "draw")),
+    }
+    for code in ("ko", "zh-TW", "zh-CN"):
+        mark(tiny.book, f"{code}/01-one", said.append)
+    assert messages(tiny) == []
+    assert said[1] == f"{KO}#draw: marked as up to date"
+    after = tiny.read(KO)
+    assert len(set(before.splitlines()) - set(after.splitlines())) == 2
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("ko/01-one#nothing", "no such cell"),
+        ("ko/02-two#why", "no such chapter"),
+        ("en/01-one#why", "expected <zh-TW or zh-CN or ko>/"),
+        ("fr/01-one#why", "expected <zh-TW or zh-CN or ko>/"),
+        ("ko/01-one#setup", "nothing to mark"),
+        ("why", "expected <zh-TW or zh-CN or ko>/"),
+    ],
+)
+def test_mark_refuses_what_it_does_not_know(tiny: TinyBook, target: str, message: str) -> None:
+    before = tiny.read(KO)
+    with pytest.raises(ValueError, match=message):
+        mark(tiny.book, target)
+    assert tiny.read(KO) == before
+
+
+def test_marking_a_chapter_refuses_cells_that_the_reference_lacks(tiny: TinyBook) -> None:
+    tiny.edit(EN, "asks each key", "asks every key")
+    tiny.edit(KO, "id: draw", "id: paint")
+    before = tiny.read(KO)
+    with pytest.raises(ValueError, match=r"ko/01-one\.md#paint: the reference has no such cell"):
+        mark(tiny.book, "ko/01-one")
+    assert tiny.read(KO) == before

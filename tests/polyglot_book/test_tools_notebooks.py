@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,11 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from nbformat import NotebookNode
 
-from polyglot_book.chapters import parse_chapter, read_chapter
-from polyglot_book.execution import CellFailure, Execution
-from polyglot_book.notebooks import inputs_hash, library_hash, make_notebooks, orphans, select
+from polyglot_book.notebooks import make_notebooks, orphans, select
+from tests.polyglot_book.kernels import Kernels, make, stored
 from tests.polyglot_book.tiny_book import TinyBook
 
 
@@ -25,46 +22,11 @@ def wait_until(happened: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-class Kernels:
-    """Counts kernels, and stands in for them: a cell prints its own source."""
-
-    def __init__(self) -> None:
-        self.started = 0
-
-    def run(self, execution: Execution) -> NotebookNode:
-        self.started += 1
-        notebook: NotebookNode = execution._notebook
-        number = 0
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                number += 1
-                cell.execution_count = number
-                if "1 / 0" in cell.source:
-                    raise CellFailure(cell.id, "ZeroDivisionError: division by zero")
-        return notebook
-
-
-@pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
-    kernels = Kernels()
-    monkeypatch.setattr(Execution, "run", lambda self: kernels.run(self))
-    return kernels
-
-
 @pytest.fixture
 def library(tiny: TinyBook, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let real kernels import the tiny book's library."""
     monkeypatch.setenv("PYTHONPATH", str(tiny.root / "src"))
     yield
-
-
-def make(tiny: TinyBook, *names: str, everything: bool = False) -> tuple[bool, list[str]]:
-    lines: list[str] = []
-    return make_notebooks(tiny.book, names, everything=everything, jobs=2, say=lines.append), lines
-
-
-def stored(tiny: TinyBook) -> dict[str, bytes]:
-    return {str(path.relative_to(tiny.root)): path.read_bytes() for path in tiny.root.glob("book/*/*")}
 
 
 @pytest.mark.usefixtures("library")
@@ -133,86 +95,13 @@ def test_a_dead_kernel_names_its_cell(tiny: TinyBook) -> None:
     assert stored(tiny) == {}
 
 
-def test_nothing_is_executed_twice(tiny: TinyBook, kernels: Kernels) -> None:
-    ok, lines = make(tiny)
-    assert ok
-    assert kernels.started == 4
-    assert lines[0] == "executing 4 notebooks, 2 at a time"
-    assert {line.split()[1] for line in lines[1:]} == {f"{code}/01-one" for code in tiny.book.languages}
-    assert lines[-1].startswith("[4/4] ")
-    assert make(tiny) == (True, [])
-    assert kernels.started == 4
-
-
-def test_a_fresh_copy_executes_nothing(tiny: TinyBook, kernels: Kernels, tmp_path: Path) -> None:
-    make(tiny)
-    shutil.copytree(tiny.root, tmp_path / "elsewhere" / "copy")
-    copy = TinyBook.__new__(TinyBook)
-    copy.root = tmp_path / "elsewhere" / "copy"
-    # What an editor or an import leaves behind is no part of the library.
-    copy.write("src/tinylib/__pycache__/x.pyc", "x")
-    copy.write("src/tinylib/.x.swp", "x")
-    assert make(copy) == (True, [])
-    assert kernels.started == 4
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("1. Queries", "1. Questions"), ("hide-input", "hide-cell"), ("A square", "Four sides")]
-)
-def test_new_prose_keeps_the_outputs(tiny: TinyBook, kernels: Kernels, old: str, new: str) -> None:
-    make(tiny)
-    name = "book/en/01-one.ipynb"
-    marked = json.loads(stored(tiny)[name])
-    marked["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["kept"]}]
-    tiny.write(name, json.dumps(marked))
-    tiny.edit("chapters/en/01-one.md", old, new)
-    assert make(tiny) == (True, ["en/01-one: new text, outputs kept"])
-    assert kernels.started == 4
-    text = tiny.read(name)
-    assert new in text
-    assert "kept" in text
-
-
-@pytest.mark.parametrize(
-    "what", ["code", "library", "data", "environment", "tag", "id", "outputs", "notebook"]
-)
-def test_what_outputs_depend_on_is_executed_again(tiny: TinyBook, kernels: Kernels, what: str) -> None:
-    make(tiny)
-    chapter = "chapters/en/01-one.md"
-    name = "book/en/01-one.ipynb"
-    match what:
-        case "code":
-            tiny.edit(chapter, "x = 6", "x = 5")
-        case "library":
-            tiny.edit("src/tinylib/__init__.py", "class Drawing", "class  Drawing")
-        case "data":
-            tiny.write("src/tinylib/data/x.csv", "1")
-        case "environment":
-            tiny.edit(
-                "_config.yml",
-                "    polyglot_folder",
-                "    polyglot_kernel_environment: {A: 1}\n    polyglot_folder",
-            )
-        case "tag":
-            tiny.edit(chapter, "hide-input", "raises-exception")
-        case "id":
-            tiny.edit(chapter, "id: draw", "id: paint")
-        case "outputs":
-            tiny.edit(name, '"execution_count": 2', '"execution_count": 3')
-        case "notebook":
-            tiny.write(name, "{}")
-    make(tiny)
-    assert kernels.started == 4 + (4 if what in {"library", "data", "environment"} else 1)
-    assert make(tiny) == (True, [])
-
-
 def test_a_failure_stops_what_has_not_begun(tiny: TinyBook, kernels: Kernels) -> None:
     tiny.edit("chapters/en/01-one.md", "x = 6", "1 / 0")
     lines: list[str] = []
     assert not make_notebooks(tiny.book, jobs=1, say=lines.append)
     assert "chapters/en/01-one.md#setup: the cell failed" in lines[1]
     assert "book/en/01-one.ipynb" not in stored(tiny)
-    assert kernels.started < 4 or len(lines) == 5
+    assert (kernels.started, len(lines)) == (1, 2)
 
 
 def test_no_half_written_file_is_left(
@@ -255,22 +144,6 @@ def test_names_of_chapters(tiny: TinyBook) -> None:
     assert len(select(tiny.book, ["01-one"])) == 4
     with pytest.raises(ValueError, match="02-two: no such chapter; name one as in en/01-one"):
         select(tiny.book, ["02-two"])
-
-
-def test_the_hash_is_of_code_not_of_prose_and_stable(tiny: TinyBook) -> None:
-    book = tiny.book
-    chapter = read_chapter(book, tiny.root / "chapters/en/01-one.md")
-    before = inputs_hash(book, chapter, library_hash(book))
-    prose = parse_chapter(chapter.text.replace("asks each key", "asks all keys"), chapter.where)
-    assert inputs_hash(book, prose, library_hash(book)) == before
-    code = parse_chapter(chapter.text.replace("x * 7", "x * 8"), chapter.where)
-    assert inputs_hash(book, code, library_hash(book)) != before
-    # Moving bytes from one file to another is a change.
-    tiny.write("src/tinylib/a.txt", "asrc/tinylib/b.txt\0b")
-    one = library_hash(book)
-    tiny.write("src/tinylib/a.txt", "a")
-    tiny.write("src/tinylib/b.txt", "b")
-    assert len({one, library_hash(book), before}) == 3
 
 
 def test_the_kernel_is_this_python_whatever_is_installed(

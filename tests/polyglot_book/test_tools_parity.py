@@ -4,7 +4,7 @@ import pytest
 
 from polyglot_book.markdown import anatomy
 from polyglot_book.parity import check_parity
-from tests.polyglot_book.tiny_book import PROSE, TinyBook
+from tests.polyglot_book.tiny_book import CONFIG, PROSE, TinyBook
 
 KO = "chapters/ko/01-one.md"
 ENGLISH = """\
@@ -66,7 +66,7 @@ def test_a_good_translation_passes(parts: TinyBook) -> None:
 
 
 def test_all_parts_are_seen() -> None:
-    found = anatomy(ENGLISH, "en")
+    found = anatomy(ENGLISH, "en", CONFIG)
     assert found.headings == [2]
     assert set(found.links) == {"that", "one", "two", "a.svg", "b.html", "e.html", "soft"}
     assert set(found.formulas) == {"a = \\text{}", "b = c", "t", "\\begin{align} x &= y \\end{align}"}

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot_book.chapters import parse_chapter, text_hash
-from polyglot_book.translations import check_translations, code_for, mark, sync, table
+from polyglot_book.chapters import text_hash
+from polyglot_book.edits import sync
+from polyglot_book.translations import check_translations, code_for, table
 from tests.polyglot_book.tiny_book import CODE, TinyBook
 
 KO = "chapters/ko/01-one.md"
@@ -45,8 +46,8 @@ def test_a_whole_book_has_no_violation(tiny: TinyBook) -> None:
         (KO, "alt: 정사각형", "alt: ''", "draw", "no alternative text"),
         (KO, "mystnb:\n  image:\n    alt: 정사각형\n", "", "draw", "no alternative text"),
         (KO, "alt: 정사각형", "alt: A square", "draw", "the alternative text is the reference's"),
-        (KO, "    alt:", "    width: 5\n    alt:", "draw", "header says something else"),
-        (KO, '{"id": "why"', '{"id": "why", "script": "any"', "why", "header says something else"),
+        (KO, "    alt:", "    width: 5\n    alt:", "draw", "its header is not"),
+        (KO, '{"id": "why"', '{"id": "why", "script": "any"', "why", "its header is not"),
         (EN, '{"id": "why"', '{"id": "why", "of": "12345678"', "why", "the reference text has an `of`"),
         (
             KO,
@@ -83,7 +84,7 @@ def test_whole_chapters_and_folders(tiny: TinyBook) -> None:
     tiny.write("chapters/zh-CN/01-one.md", "a cell without an id")
     assert messages(tiny) == [
         'chapters/zh-CN/01-one.md: line 1: a markdown cell without id; open it with +++ {"id": "…"}',
-        "chapters/fr: a language that _config.yml does not name; add it to polyglot_languages or remove it",
+        "chapters/fr: a language unknown to _config.yml; name it in polyglot_languages or remove it",
         "chapters/ko/01-one.md: the chapter is missing; translate chapters/en/01-one.md",
         "chapters/ko/02-two.md: a chapter that the reference lacks; write chapters/en/02-two.md first, "
         "or remove this file",
@@ -92,12 +93,30 @@ def test_whole_chapters_and_folders(tiny: TinyBook) -> None:
     assert "4 extra" in table(tiny.book)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (":id: setup\n\nimport", ":id: setup\nimport", 12),
+        ("tags: [hide-input]", "tags:\n  - hide-input", 26),
+        ("\n", "\r\n", 0),
+        ("x = 6\n```\n", "x = 6\n```\n\n", 18),
+    ],
+)
+def test_a_chapter_has_one_form_and_sync_writes_it(tiny: TinyBook, old: str, new: str, line: int) -> None:
+    before = tiny.read(KO)
+    tiny.edit(KO, old, new)
+    assert [each.split(" ")[2] for each in messages(tiny)] == [f"{line}:"] * (line > 0)
+    sync(tiny.book, lambda said: None)
+    assert tiny.read(KO) == before
+    assert messages(tiny) == []
+
+
 def test_another_order_is_named(tiny: TinyBook) -> None:
     text = tiny.read(KO)
     code = CODE.format(code="ko")
     assert code in text
     start = text.index("+++")
-    tiny.write(KO, text[:start] + code + "\n" + text[start:].replace(code, ""))
+    tiny.write(KO, text[:start] + code + "\n" + text[start:].replace(code + "\n", ""))
     assert [line.split(";")[0] for line in messages(tiny)] == [
         "chapters/ko/01-one.md#setup: in another order than the reference: here it has 'title'"
     ]
@@ -111,92 +130,3 @@ def test_another_kind_of_cell(tiny: TinyBook) -> None:
 def test_only_the_argument_changes() -> None:
     source = "a.set_language('en')\nb = 'en'\nset_language( \"en\" )"
     assert code_for(source, "zh-TW") == "a.set_language('zh-TW')\nb = 'en'\nset_language( \"zh-TW\" )"
-
-
-def test_sync_copies_code_and_tags_and_nothing_else(tiny: TinyBook) -> None:
-    tiny.edit(EN, "x = 6", "x = 6\n\ny = '가'")
-    tiny.edit(EN, "[hide-input]", "[hide-input, hide-output]")
-    before = tiny.read(KO)
-    lines: list[str] = []
-    assert sync(tiny.book, lines.append) == 6
-    assert f"{KO}#setup: code copied" in lines
-    assert f"{KO}#draw: tags copied" in lines
-    expected = before.replace("x = 6", "x = 6\n\ny = '가'").replace(
-        "[hide-input]", "[hide-input, hide-output]"
-    )
-    assert tiny.read(KO) == expected
-    assert messages(tiny) == []
-    assert sync(tiny.book, lines.append) == 0
-
-
-def test_sync_adds_a_cell_and_leaves_its_words_to_the_translator(tiny: TinyBook) -> None:
-    header = "id: more\nmystnb:\n  image:\n    alt: More"
-    figure = f"```{{code-cell}} ipython3\n---\n{header}\n---\nset_language('en')\n```\n\n"
-    tiny.edit(EN, '+++ {"id": "why"}', figure + '+++ {"id": "why"}')
-    lines: list[str] = []
-    sync(tiny.book, lines.append)
-    assert f"{KO}#more: added, its alternative text is yours to write" in lines
-    chapter = parse_chapter(tiny.read(KO))
-    assert [cell.id for cell in chapter.cells] == ["title", "setup", "more", "why", "draw"]
-    assert chapter.by_id["more"].source == "set_language('ko')"
-    assert messages(tiny) == [
-        f"chapters/{code}/01-one.md#more: no alternative text; describe the figure under mystnb: image: alt"
-        for code in ("zh-TW", "zh-CN", "ko")
-    ]
-
-
-def test_sync_changes_nothing_where_a_chapter_cannot_be_read(tiny: TinyBook) -> None:
-    tiny.edit(EN, "x = 6", "x = 5")
-    tiny.edit("chapters/zh-CN/01-one.md", ":id: setup\n", "")
-    before = tiny.read(KO)
-    with pytest.raises(ValueError, match="code cell without id"):
-        sync(tiny.book, print)
-    assert tiny.read(KO) == before
-
-
-def test_mark_is_what_makes_a_cell_current(tiny: TinyBook) -> None:
-    tiny.edit(EN, "asks each key", "asks every key")
-    tiny.edit(EN, "A square", "A blue square")
-    before = tiny.read(KO)
-    sync(tiny.book, lambda line: None)
-    assert tiny.read(KO) == before
-    said: list[str] = []
-    mark(tiny.book, "ko/01-one#why", said.append)
-    assert said == [f"{KO}#why: marked as up to date"]
-    assert {line.split(":")[0] for line in messages(tiny)} == {
-        f"{KO}#draw",
-        *(f"chapters/{code}/01-one.md#{cell}" for code in ("zh-TW", "zh-CN") for cell in ("why", "draw")),
-    }
-    for code in ("ko", "zh-TW", "zh-CN"):
-        mark(tiny.book, f"{code}/01-one", said.append)
-    assert messages(tiny) == []
-    assert said[1] == f"{KO}#draw: marked as up to date"
-    after = tiny.read(KO)
-    assert len(set(before.splitlines()) - set(after.splitlines())) == 2
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("ko/01-one#nothing", "no such cell"),
-        ("ko/02-two#why", "no such chapter"),
-        ("en/01-one#why", "not a language that the book is translated into"),
-        ("fr/01-one#why", "not a language that the book is translated into"),
-        ("ko/01-one#setup", "nothing to mark"),
-        ("why", "expected <language>/<chapter>#<cell>"),
-    ],
-)
-def test_mark_refuses_what_it_does_not_know(tiny: TinyBook, target: str, message: str) -> None:
-    before = tiny.read(KO)
-    with pytest.raises(ValueError, match=message):
-        mark(tiny.book, target)
-    assert tiny.read(KO) == before
-
-
-def test_marking_a_chapter_refuses_cells_that_the_reference_lacks(tiny: TinyBook) -> None:
-    tiny.edit(EN, "asks each key", "asks every key")
-    tiny.edit(KO, "id: draw", "id: paint")
-    before = tiny.read(KO)
-    with pytest.raises(ValueError, match=r"ko/01-one\.md#paint: the reference has no such cell"):
-        mark(tiny.book, "ko/01-one")
-    assert tiny.read(KO) == before

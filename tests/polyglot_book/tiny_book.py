@@ -6,11 +6,13 @@ from pathlib import Path
 
 from polyglot_book.chapters import read_all, text_hash
 from polyglot_book.config import Book
-from polyglot_book.notebooks import library_hash, make_notebook, to_bytes
+from polyglot_book.notebooks import make_notebook, to_bytes
 from polyglot_book.violations import Violation
 
 CONFIG = """\
 title: Tiny
+parse:
+  myst_enable_extensions: [amsmath, colon_fence, deflist, dollarmath]
 sphinx:
   config:
     polyglot_folder: book
@@ -57,8 +59,8 @@ DRAW = """\
 ```{{code-cell}} ipython3
 ---
 id: draw
-tags: [hide-input]
-{of}mystnb:
+{of}tags: [hide-input]
+mystnb:
   image:
     alt: {alt}
 ---
@@ -100,12 +102,12 @@ def chapter_text(code: str, number: str = "1") -> str:
     def heading(language: str) -> str:
         return f"# {number}. {PROSE[language][0]}"
 
-    of = f'of: "{text_hash(PROSE["en"][2])}"\n' if code != "en" else ""
+    of = f"of: {text_hash(PROSE['en'][2])}\n" if code != "en" else ""
     return "\n".join(
         [
             "---",
-            "jupytext: {text_representation: {extension: .md, format_name: myst}}",
-            "kernelspec: {display_name: Python 3, language: python, name: python3}",
+            "html_meta:",
+            "  description: tiny",
             "---",
             "",
             block_break("title", heading("en")),
@@ -155,7 +157,7 @@ class TinyBook:
         """Store notebooks as if they had been executed, without starting a kernel."""
         book = self.book
         for (code, stem), chapter in read_all(book)[0].items():
-            notebook = make_notebook(book, chapter, library_hash(book))
+            notebook = make_notebook(chapter)
             number = 0
             for cell in notebook.cells:
                 if cell.cell_type == "code":

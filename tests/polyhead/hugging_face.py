@@ -12,6 +12,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
 import torch
 import transformers
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 from polyhead.pretrained import load_bart, load_bert, load_gpt2
 
@@ -138,3 +139,16 @@ def stored(kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     family = FAMILIES[kind]
     model = family.make()
     return dict(model.base_model.state_dict()), model.config.to_dict()
+
+
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def loaded(family, model):
+    return family.load(model.state_dict(), model.config)
+
+
+def assert_same_model(family, theirs, ours=None, **tolerance):
+    """The same outputs on a padded batch, where no padding is."""
+    expected = family.output(family.theirs(theirs))
+    assert_close(family.ours(ours or loaded(family, theirs)), expected, **tolerance or EXACT)

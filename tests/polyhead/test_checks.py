@@ -1,140 +1,153 @@
+"""What exercises say about right answers, about every known mistake, and about anything else."""
+
 from __future__ import annotations
 
 import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 import polyhead
-from polyhead import checks, language, set_language
-from polyhead.language import LANGUAGES, text
+from polyhead import checks, set_language
+from polyhead.checks import heads, verdict
+from polyhead.language import LANGUAGES, terminology, text
+from tests.polyhead.exercise_answers import (
+    LATE,
+    RIGHT,
+    WRONG,
+    attend,
+    layer,
+    ones,
+    outputs,
+    overwriting,
+    sdpa,
+    split,
+)
+
+CALLS = {checks.cached_mask: 3, checks.cross_attention: 2}  # of a right answer; else one
+EVERY_WRONG = [(check, *mistake) for check, several in WRONG.items() for mistake in several] + LATE
+named = pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)
 
 
-def right(query, key, value):
-    return (query @ key.mT / math.sqrt(query.shape[-1])).softmax(-1) @ value
+@named
+def test_a_right_function_is_called_no_more_than_needed(check, capsys):
+    for candidate in RIGHT[check]:
+        called = []
+        check(lambda *inputs, f=candidate, called=called: called.append(1) or f(*inputs))
+        assert capsys.readouterr().out == text("check.agrees") + "\n"
+        assert len(called) == CALLS.get(check, 1)
 
 
-def fail(query, key, value):
-    raise RuntimeError("mat1 and mat2 {shapes}")
-
-
-def forget_return(query, key, value):
-    right(query, key, value)
-
-
-def spoil_inputs(query, key, value):
-    result = right(query, key, value)
-    for tensor in (query, key, value):
-        tensor.zero_()
-    return result
-
-
-def dots(query, key):
-    return query @ key.mT
-
-
-ROOT = math.sqrt(7)
-RIGHT = {
-    "by hand": right,
-    "polyhead's own, a tuple": polyhead.scaled_dot_product_attention,
-    "torch's": F.scaled_dot_product_attention,
-    "a tuple of one": lambda q, k, v: (right(q, k, v),),
-    "scaled before": lambda q, k, v: (q / ROOT @ k.mT).softmax(-1) @ v,
-    "float64": lambda q, k, v: right(q.double(), k.double(), v.double()),
-    "with a gradient": lambda q, k, v: right(q.requires_grad_(), k, v),
-    "changes its arguments": spoil_inputs,
-}
-WRONG = {
-    "unscaled": ("check.unscaled", lambda q, k, v: dots(q, k).softmax(-1) @ v),
-    "divided by head_dim": ("check.no_root", lambda q, k, v: (dots(q, k) / 7).softmax(-1) @ v),
-    "softmax over queries": ("check.wrong_axis", lambda q, k, v: (dots(q, k) / ROOT).softmax(-2) @ v),
-    "softmax over dim 1": ("check.wrong_axis", lambda q, k, v: (dots(q, k) / ROOT).softmax(1) @ v),
-    "no softmax": ("check.no_softmax", lambda q, k, v: dots(q, k) / ROOT @ v),
-    "unscaled, in a tuple": ("check.unscaled", lambda q, k, v: (dots(q, k).softmax(-1) @ v, None)),
-}
-
-
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_function(name, capsys):
-    assert checks.attention(RIGHT[name]) is None
-    assert capsys.readouterr().out == text("check.agrees") + "\n"
-
-
-@pytest.mark.parametrize("code", LANGUAGES)
-@pytest.mark.parametrize("name", WRONG)
-def test_known_mistake_is_named_in_the_language_of_the_reader(name, code, capsys):
-    set_language(code)
-    key, candidate = WRONG[name]
-    checks.attention(candidate)
-    assert capsys.readouterr().out == text(key) + "\n"
-
-
-def test_every_known_mistake_is_tested_and_distinct():
-    assert {f"check.{name}" for name in checks._MISTAKES} == {key for key, _ in WRONG.values()}
+@pytest.mark.parametrize(("check", "key", "candidate"), EVERY_WRONG)
+def test_a_known_mistake_is_named_in_the_language_of_the_reader(check, key, candidate, capsys):
     for code in LANGUAGES:
-        messages = [
-            label[code] for key, label in language.terminology()["labels"].items() if key.startswith("check.")
-        ]
-        assert len(set(messages)) == len(messages)
+        set_language(code)
+        check(candidate)
+        assert capsys.readouterr().out == text(f"check.{key}") + "\n"
 
+
+@named
+def test_a_wrong_answer_is_called_once_or_where_its_heads_do_not_fit_twice(check, capsys):
+    for _, candidate in WRONG[check]:
+        called = []
+        check(lambda *inputs, f=candidate, called=called: called.append(1) or f(*inputs))
+        assert len(called) == 1 or (check is checks.multi_head and len(called) == 2)
+
+
+@named
+def test_every_mistake_that_a_check_knows_can_be_made_and_is_no_other(check, monkeypatch, capsys):
+    results, patterns, known = [], {}, verdict.known
+
+    def noting(result, mistakes):
+        results.append(result)
+        patterns.update({(name, str(mistake.tolist())): mistake for name, mistake in mistakes})
+        return known(result, mistakes)
+
+    monkeypatch.setattr(verdict, "known", noting)
+    monkeypatch.setattr(heads, "known", noting)
+    for _, candidate in [("agrees", RIGHT[check][0]), *WRONG[check]]:
+        check(candidate)
+    assert len(patterns) > 3
+    for (name, _), pattern in patterns.items():
+        assert any(known(result, [(name, pattern)]) for result in results)
+        assert {other for (other, _), each in patterns.items() if known(pattern, [(other, each)])} == {name}
+
+
+def test_every_label_of_a_check_is_a_mistake_or_says_what_is_odd():
+    labels = {key: label for key, label in terminology()["labels"].items() if key.startswith("check.")}
+    general = {"agrees", "raises", "no_tensor", "no_mask", "shape", "differs"}
+    assert {f"check.{name}" for name in general | {name for _, name, _ in EVERY_WRONG}} == set(labels)
+    for code in LANGUAGES:
+        assert len({label[code] for label in labels.values()}) == len(labels)
+
+
+# ---- anything else: survived, and told
 
 ODD = {
-    "raises": (fail, "✗ Your function stopped with RuntimeError: mat1 and mat2 {shapes}."),
-    "takes too few": (lambda query: query, "✗ Your function stopped with TypeError: "),
-    "is no function": (3, "✗ Your function stopped with TypeError: 'int' object is not callable."),
-    "is None": (None, "✗ Your function stopped with TypeError: 'NoneType' object is not callable."),
-    "product of wrong shapes": (lambda q, k, v: q @ k @ v, "✗ Your function stopped with RuntimeError: "),
-    "forgets return": (forget_return, "✗ Your function must return a tensor; it returned NoneType."),
-    "returns a list": (
-        lambda q, k, v: [right(q, k, v)],
-        "✗ Your function must return a tensor; it returned list.",
-    ),
-    "returns nothing in a tuple": (
-        lambda q, k, v: (),
-        "✗ Your function must return a tensor; it returned tuple.",
-    ),
-    "returns an array": (
-        lambda q, k, v: right(q, k, v).numpy(),
-        "must return a tensor; it returned ndarray.",
-    ),
-    "returns weights": (
-        lambda q, k, v: (dots(q, k) / ROOT).softmax(-1),
-        "✗ The output must have shape (2, 3, 11); yours has (2, 3, 5).",
-    ),
+    "raises": (checks.attention, lambda q, k, v: {}["mat1 {shapes}"], "KeyError: 'mat1 {shapes}'"),
+    "takes too few": (checks.attention, lambda q: q, "TypeError"),
+    "is no function": (checks.multi_head, 3, "TypeError: 'int' object is not callable"),
+    "is None": (checks.sinusoidal_positions, None, "TypeError: 'NoneType' object"),
+    "forgets return": (checks.encoder_layer, lambda *inputs: None, "NoneType"),
+    "returns a list": (checks.attention, lambda *inputs: [attend(*inputs)], "list"),
+    "returns an empty tuple": (checks.masked_attention, lambda *inputs: (), "tuple"),
+    "returns an array": (checks.attention, lambda *inputs: attend(*inputs).numpy(), "ndarray"),
+    "returns ints": (checks.multi_head, lambda x, heads, W_O: x.long(), "torch.int64"),
+    "returns complex": (checks.attention, lambda *inputs: attend(*inputs) + 0j, "torch.complex64"),
+    "returns sparse": (checks.attention, lambda *inputs: attend(*inputs).to_sparse(), "torch.sparse"),
+    "returns meta": (checks.multi_head, lambda x, heads, W_O: x.to("meta"), "meta"),
+    "returns floats": (checks.cached_mask, lambda old, new: ones(old, new).float(), "torch.float32"),
+    "returns no mask": (checks.cached_mask, lambda old, new: None, "NoneType"),
     "returns weights first": (
+        checks.attention,
         lambda q, k, v: polyhead.scaled_dot_product_attention(q, k, v)[::-1],
-        "✗ The output must have shape (2, 3, 11); yours has (2, 3, 5).",
+        "(2, 3, 11)",
+        "(2, 3, 5)",
     ),
-    "returns a number": (lambda q, k, v: right(q, k, v).sum(), "(2, 3, 11); yours has ()."),
-    "returns a transposed output": (lambda q, k, v: right(q, k, v).mT, "(2, 3, 11); yours has (2, 11, 3)."),
-    "returns ints": (lambda q, k, v: right(q, k, v).long(), "must return a tensor; it returned torch.int64"),
-    "returns complex": (
-        lambda q, k, v: right(q, k, v) + 0j,
-        "must return a tensor; it returned torch.complex64",
+    "returns a number": (checks.attention, lambda *inputs: attend(*inputs).sum(), "(2, 3, 11)", "()"),
+    "leaves a dimension": (
+        checks.transpose_qkv,
+        lambda X, h: split(X, h).transpose(1, 2),
+        "(6, 5, 7)",
+        "(2, 3, 5, 7)",
     ),
-    "returns a sparse tensor": (
-        lambda q, k, v: right(q, k, v).to_sparse(),
-        "must return a tensor; it returned",
+    "all tokens": (checks.cached_mask, lambda old, new: polyhead.causal_mask(old + new), "(3, 8)", "(8, 8)"),
+    "first head alone": (
+        checks.multi_head,
+        lambda x, heads, W_O: outputs(x, heads)[0],
+        "(2, 5, 12)",
+        "(2, 5, 4)",
     ),
-    "returns a meta tensor": (lambda q, k, v: right(q, k, v).to("meta"), "must return a tensor; it returned"),
-    "returns zeros": (
-        lambda q, k, v: right(q, k, v) * 0,
-        "✗ The shape is right, but the numbers differ by up to ",
+    "one more": (checks.attention, lambda *inputs: attend(*inputs) + 1, "by up to 1."),
+    "NaN": (checks.attention, lambda *inputs: attend(*inputs) * math.nan, "by up to nan."),
+    "another layer": (checks.encoder_layer, lambda *inputs: layer()(*inputs) - 2, "by up to 2."),
+    "ones for a row that sees nothing": (
+        checks.masked_attention,
+        lambda q, k, v, mask: sdpa(q, k, v, mask) + ~mask.any(-1, keepdim=True),
+        "by up to 1.",
     ),
-    "returns one more": (lambda q, k, v: right(q, k, v) + 1, "but the numbers differ by up to 1."),
-    "returns NaN": (lambda q, k, v: right(q, k, v) * math.nan, "but the numbers differ by up to nan."),
+    "no gradient": (checks.masked_attention, overwriting, "RuntimeError", "inplace"),
+    "equal lengths alone": (
+        checks.cross_attention,
+        lambda x, m, seen, a: a(x, m[:, : x.shape[1]], mask=seen[:, None, : x.shape[1]]),
+        "by up to",
+    ),
+    "mask without a dimension for the queries": (
+        checks.cross_attention,
+        lambda x, m, seen, a: a(x, m, mask=seen),
+        "ValueError: mask",
+    ),
 }
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("name", ODD)
 def test_anything_else_is_survived_and_told(name, capsys):
-    candidate, expected = ODD[name]
-    checks.attention(candidate)
-    output = capsys.readouterr().out
-    assert output.startswith("✗")
-    assert expected in output
+    check, candidate, *expected = ODD[name]
+    check(candidate)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("✗")
+    assert [part for part in expected if part not in line] == []
 
 
 def test_an_interrupt_goes_through():
@@ -145,9 +158,8 @@ def test_an_interrupt_goes_through():
         checks.attention(interrupted)
 
 
-def test_the_random_numbers_of_a_chapter_are_left_alone(capsys):
-    torch.manual_seed(7)
-    expected = torch.rand(3)
-    torch.manual_seed(7)
-    checks.attention(right)
-    assert torch.equal(torch.rand(3), expected)
+@named
+def test_the_random_numbers_of_a_chapter_are_left_alone(check, capsys):
+    before = torch.get_rng_state()
+    check(RIGHT[check][0])
+    assert torch.equal(torch.get_rng_state(), before)

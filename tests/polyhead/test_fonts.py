@@ -8,17 +8,18 @@ import pytest
 from fontTools.ttLib import TTFont
 
 import polyhead
-from polyhead.fonts import subset
+from polyhead.fonts import FONTS, path_of, subset
 from tests.polyhead.bad_input import assert_named, bad
 
 FOLDER = Path(polyhead.__file__).parent / "fonts"
 CHAPTERS = sorted(Path("chapters").glob("*/*.md"))
-EVERY_FONT = pytest.mark.parametrize("language", subset.FONTS)
+EVERY_FONT = pytest.mark.parametrize("language", FONTS)
 CODE_CELL = re.compile(r"^```\{code-cell\}.*?^```", re.MULTILINE | re.DOTALL)
+HEADER = re.compile(r"^---$.*?^---$", re.MULTILINE | re.DOTALL)  # with the alternative text
 
 
 def characters_of(language: str) -> set[str]:
-    with TTFont(subset.path_of(language)) as font:
+    with TTFont(path_of(language)) as font:
         return {chr(point) for point in font.getBestCmap()}
 
 
@@ -26,6 +27,14 @@ def test_needed_characters_are_found_where_they_stand():
     needed = subset.needed_characters()
     assert set("中和有一個个永和路列行융허로헤드√→✓✗ᵀAz09 ~") <= needed
     assert not {"\n", "\t"} & needed
+
+
+def test_titles_of_chapters_are_needed_since_the_map_shows_them(tmp_path):
+    (tmp_path / "ko").mkdir()
+    (tmp_path / "ko" / "01.md").write_text("# 1. 뷁\n\n궯\n", encoding="utf-8")
+    needed = subset.needed_characters(tmp_path)
+    assert "뷁" in needed
+    assert "궯" not in needed
 
 
 @EVERY_FONT
@@ -47,7 +56,7 @@ def test_every_needed_character_is_in_some_font():
 
     with TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf") as font:
         dejavu = {chr(point) for point in font.getBestCmap()}
-    for language in subset.FONTS:
+    for language in FONTS:
         assert subset.needed_characters() <= dejavu | characters_of(language)
 
 
@@ -58,12 +67,8 @@ def test_the_chapters_are_found():
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_font_has_every_character_of_the_code_cells(chapter):
     code = "".join(CODE_CELL.findall(chapter.read_text(encoding="utf-8")))
-    shown = {
-        char
-        for char in re.sub(r"^\s*(alt|caption):.*$", "", code, flags=re.MULTILINE)
-        if is_letter_of_cjk(char)
-    }
-    for language in subset.FONTS:
+    shown = {char for char in HEADER.sub("", code) if is_letter_of_cjk(char)}
+    for language in FONTS:
         assert shown <= characters_of(language), "run `make fonts`"
 
 
@@ -75,24 +80,22 @@ def test_licence_stands_beside_the_fonts():
 
 @EVERY_FONT
 def test_font_has_its_own_name_and_is_small(language):
-    _, family = subset.FONTS[language]
-    with TTFont(subset.path_of(language)) as font:
+    _, family = FONTS[language]
+    with TTFont(path_of(language)) as font:
         names = {record.nameID: record.toUnicode() for record in font["name"].names}
         assert names == {1: family, 2: "Regular", 4: family, 6: family.replace(" ", "")}
         assert font["CFF "].cff.fontNames == [family.replace(" ", "")]
-    assert subset.path_of(language).stat().st_size < 200_000
+    assert path_of(language).stat().st_size < 200_000
 
 
 def test_no_font_is_left_over():
-    assert {path.name for path in FOLDER.glob("*.otf")} == {
-        subset.path_of(language).name for language in subset.FONTS
-    }
+    assert {path.name for path in FOLDER.glob("*.otf")} == {path_of(language).name for language in FONTS}
 
 
 @pytest.mark.skipif(not subset.SOURCE.exists(), reason="needs Debian's fonts-noto-cjk")
 def test_make_gives_the_same_bytes_as_are_stored(tmp_path, monkeypatch, capsys):
-    stored = subset.path_of("ko").read_bytes()
-    monkeypatch.setattr(subset, "FONTS", {"ko": subset.FONTS["ko"]})
+    stored = path_of("ko").read_bytes()
+    monkeypatch.setattr(subset, "FONTS", {"ko": FONTS["ko"]})
     monkeypatch.setattr(subset, "path_of", lambda language: tmp_path / f"{language}.otf")
     subset.make()
     assert (tmp_path / "ko.otf").read_bytes() == stored, "run `make fonts`"

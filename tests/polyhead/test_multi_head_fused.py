@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from polyhead import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from polyhead import KVCache, MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
 
 BATCH, QUERIES, KEYS, HEADS, HEAD_DIM = 2, 3, 5, 6, 7
 EMBED_DIM = HEADS * HEAD_DIM
@@ -51,23 +51,6 @@ def by_hand(module, query, key, value, mask=None, gates=None):
         output = output * gates[..., None, None]
     joined = torch.cat(list(output.unbind(dim=1)), dim=-1)
     return F.linear(joined, module.output_projection.weight, module.output_projection.bias), attention
-
-
-class TinyCache:
-    """All keys and values so far, one after another."""
-
-    complete = False
-
-    def __init__(self) -> None:
-        self.pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
-
-    def update(self, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        self.pairs.append((key, value))
-        return self.read()
-
-    def read(self) -> tuple[torch.Tensor, torch.Tensor]:
-        keys, values = zip(*self.pairs, strict=True)
-        return torch.cat(keys, dim=2), torch.cat(values, dim=2)
 
 
 def everything(module, *arguments, **options):
@@ -224,6 +207,7 @@ def test_causal_with_more_keys_than_queries_is_aligned_at_the_end():
 @pytest.mark.parametrize("num_kv_heads", [None, 2])
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.booleans())
 @settings(max_examples=10)
+@torch.no_grad()
 def test_step_by_step_is_all_at_once(num_kv_heads, need_weights, steps, masked):
     module = module_of(num_kv_heads=num_kv_heads)
     total = sum(steps)
@@ -232,7 +216,7 @@ def test_step_by_step_is_all_at_once(num_kv_heads, need_weights, steps, masked):
     if masked:
         mask = torch.rand(BATCH, total, total) < 0.5
     expected, expected_weights = module(x, mask=mask, is_causal=True, need_weights=need_weights)
-    cache, start = TinyCache(), 0
+    cache, start = KVCache(), 0
     for step in steps:
         end = start + step
         output, weights = module(
@@ -246,21 +230,40 @@ def test_step_by_step_is_all_at_once(num_kv_heads, need_weights, steps, masked):
         if need_weights:
             assert_close(weights, expected_weights[:, :, start:end, :end])
         start = end
-    assert cache.pairs[0][0].shape == (BATCH, num_kv_heads or HEADS, steps[0], HEAD_DIM)
+    assert cache.read()[0].shape == (BATCH, num_kv_heads or HEADS, total, HEAD_DIM)
 
 
-def test_a_bad_call_leaves_the_cache_alone():
-    module, cache = module_of(), TinyCache()
-    x = torch.randn(BATCH, QUERIES, EMBED_DIM).double()
-    for options in (
-        {"mask": torch.ones(QUERIES, QUERIES)},
-        {"head_gates": torch.ones(5).double()},
-        {"is_causal": 1},
-        {"query": x * NAN},
-    ):
-        with pytest.raises((TypeError, ValueError)):
-            module(**({"query": x, "cache": cache} | options))
-    assert not cache.pairs
+def stop(*_):
+    raise KeyboardInterrupt
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("fixed", [False, True])
+def test_after_a_failure_the_same_call_can_be_made_again(fixed):
+    """A bad mask, bad gates, or an interrupt after the cache has been written."""
+    module, cache = module_of(), KVCache(fixed)
+    x = torch.randn(BATCH, QUERIES + KEYS, EMBED_DIM).double()
+    steps = [x] if fixed else [x[:, :QUERIES], x[:, QUERIES:]]
+    for step in steps:
+        length = cache.length
+        for options in ({"mask": torch.ones(QUERIES, 2).bool()}, {"head_gates": torch.ones(5).double()}):
+            with pytest.raises(ValueError, match=r"mask|head_gates"):
+                module(step, is_causal=True, cache=cache, **options)
+        hook = module.output_projection.register_forward_pre_hook(stop)
+        with pytest.raises(KeyboardInterrupt):
+            module(step, is_causal=True, cache=cache)
+        hook.remove()
+        assert cache.length == length
+        found, _ = module(step, is_causal=True, cache=cache)
+    expected, _ = module(x, is_causal=True)
+    assert_close(found, expected[:, -found.shape[1] :])
+
+
+@pytest.mark.parametrize("options", [{}, {"need_weights": True}, {"is_causal": True}], ids=str)
+def test_no_query_gets_nothing(options):
+    module, (query, key, value) = module_of(), inputs()
+    output, _ = module(query[:, :0], key, value, **options)
+    assert output.shape == (BATCH, 0, EMBED_DIM)
 
 
 # ---- gates

@@ -1,3 +1,5 @@
+"""What `import polyhead` brings, and how its public names are told."""
+
 from __future__ import annotations
 
 import inspect
@@ -6,7 +8,6 @@ import sys
 
 import jaxtyping
 import pytest
-import torch
 
 import polyhead
 import polyhead.plots
@@ -32,9 +33,9 @@ def test_import_loads_nothing_heavy_and_works_without_beartype():
     assert loaded.splitlines() == ["[]", "no pyplot"]
 
 
-def test_these_tests_check_shapes():
+def test_these_tests_check_types_beyond_the_public_functions():
     with pytest.raises(jaxtyping.TypeCheckError):
-        polyhead.attention_scores(torch.ones(2, 3, 7), torch.ones(2, 5, 11))
+        polyhead.functional.hide_unseen(7, 7, 7, None)
 
 
 @pytest.mark.parametrize("module", [polyhead, polyhead.plots], ids=lambda module: module.__name__)

@@ -90,7 +90,7 @@ def test_learned_positions_end():
         (torch.zeros(2, DIM), torch.tensor([3, MAX_LENGTH]), MAX_LENGTH),
         (torch.zeros(2, DIM), torch.tensor([40, 3]), 40),
     ):
-        with pytest.raises(ValueError, match=f"positions must be below max_length = 11, got {got}"):
+        with pytest.raises(ValueError, match=rf"positions.*max_length = 11, got {got}"):
             module(x, positions)
 
 
@@ -190,10 +190,40 @@ def test_each_token_takes_the_row_of_its_position(make, dtype):
 def test_positions_serve_all_heads(make):
     module, x = make(), torch.randn(BATCH, HEADS, LENGTH, DIM)
     positions = torch.randint(0, MAX_LENGTH, (BATCH, LENGTH))
-    actual = module(x, positions[:, None])
+    actual = module(x, positions)
+    assert_close(module(x, positions[:, None]), actual, rtol=0, atol=0)
     for batch in range(BATCH):
         for head in range(HEADS):
             assert_close(actual[batch, head], module(x[batch, head], positions[batch]))
+
+
+@every_kind
+def test_positions_are_each_sequences_with_as_many_heads_as_sequences(make):
+    module, x = make(), torch.randn(HEADS, HEADS, LENGTH, DIM)
+    positions = torch.randint(0, MAX_LENGTH, (HEADS, LENGTH))
+    actual = module(x, positions)
+    for batch in range(HEADS):
+        assert_close(actual[batch], module(x[batch], positions[batch]))
+
+
+@pytest.mark.usefixtures("unchecked")
+@every_kind
+def test_they_compile_into_one_graph(make):
+    torch.compiler.reset()
+    module, x = make(), torch.randn(BATCH, HEADS, LENGTH, DIM)
+    positions = torch.randint(0, MAX_LENGTH, (BATCH, LENGTH))
+    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    for arguments in ((x,), (x, positions)):
+        assert_close(compiled(*arguments), module(*arguments))
+    torch.compiler.reset()
+
+
+@pytest.mark.usefixtures("unchecked")
+@every_kind
+def test_shapes_are_known_without_numbers(make):
+    output = make().to("meta")(torch.randn(BATCH, LENGTH, DIM, device="meta"))
+    assert output.is_meta
+    assert output.shape == (BATCH, LENGTH, DIM)
 
 
 @every_kind

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  in the table of bad input, each case is one line
 from __future__ import annotations
 
 import io
@@ -19,7 +18,6 @@ from polyhead import (
     scaled_dot_product_attention,
     to_torch_mha_masks,
 )
-from tests.polyhead.bad_input import assert_named, bad
 
 BATCH, QUERIES, KEYS, EMBED_DIM, HEAD_DIM = 2, 3, 5, 7, 11
 NAN, INF = math.nan, math.inf
@@ -227,72 +225,3 @@ def test_on_meta_it_gives_shapes():
         output, _ = module(torch.ones(BATCH, QUERIES, EMBED_DIM), mask=causal_mask(QUERIES))
     assert output.is_meta
     assert output.shape == (BATCH, QUERIES, HEAD_DIM)
-
-
-# ---- bad input
-
-X, MEMORY = torch.ones(2, 3, 7), torch.ones(2, 5, 7)
-
-
-def make(*args, **options):
-    return lambda: SingleHeadAttention(*args, **options)
-
-
-def call(*args, **options):
-    return lambda: SingleHeadAttention(7, 11)(*args, **options)
-
-
-def nan_at(tensor: torch.Tensor) -> torch.Tensor:
-    changed = tensor.clone()
-    changed[1, 2, 3] = NAN
-    return changed
-
-
-BAD = [
-    bad("embed_dim float", make(7.0), TypeError, "embed_dim must be an int", "float 7.0"),
-    bad("embed_dim bool", make(True), TypeError, "embed_dim must be an int", "bool True"),
-    bad("embed_dim string", make("7"), TypeError, "embed_dim must be an int", "str '7'"),
-    bad("embed_dim None", make(None), TypeError, "embed_dim must be an int", "NoneType"),
-    bad("embed_dim 0", make(0), ValueError, "embed_dim must be at least 1", "0"),
-    bad("embed_dim negative", make(-7), ValueError, "embed_dim must be at least 1", "-7"),
-    bad("head_dim float", make(7, 11.0), TypeError, "head_dim must be an int", "float 11.0"),
-    bad("head_dim bool", make(7, False), TypeError, "head_dim must be an int", "bool False"),
-    bad("head_dim string", make(7, "11"), TypeError, "head_dim must be an int", "str '11'"),
-    bad("head_dim 0", make(7, 0), ValueError, "head_dim must be at least 1", "0"),
-    bad("head_dim NaN", make(7, NAN), TypeError, "head_dim must be an int", "float nan"),
-    bad("bias int", make(7, 11, 3), TypeError, "bias must be True or False", "int 3"),
-    bad("bias string", make(7, 11, "no"), TypeError, "bias must be True or False", "str 'no'"),
-    bad("bias None", make(7, 11, None), TypeError, "bias must be True or False", "NoneType"),
-    bad("query list", call([[1.0]]), TypeError, "query must be a torch.Tensor", "list"),
-    bad("query None", call(None), TypeError, "query must be a torch.Tensor", "NoneType"),
-    bad("query int", call(X.long()), TypeError, "floating dtype", "torch.int64"),
-    bad("query complex", call(X.to(torch.complex64)), TypeError, "floating dtype", "torch.complex64"),
-    bad("query rank 1", call(torch.ones(7)), ValueError, "query must have at least 2 dimensions", "(7,)"),
-    bad("query too narrow", call(torch.ones(2, 3, 5)), ValueError, "embed_dim = 7", "(2, 3, 5)"),
-    bad("query empty vectors", call(torch.ones(2, 3, 0)), ValueError, "at least one number", "(2, 3, 0)"),
-    bad("query double", call(X.double()), TypeError, "dtype of the projections, torch.float32", "torch.float64"),
-    bad("query elsewhere", call(X.to("meta")), ValueError, "device of the projections, cpu", "meta"),
-    bad("query NaN", call(nan_at(X)), ValueError, "query must be finite", "nan at index (1, 2, 3)"),
-    bad("key list", call(X, [1.0]), TypeError, "key must be a torch.Tensor", "list"),
-    bad("key half", call(X, MEMORY.half()), TypeError, "dtype of query, torch.float32", "torch.float16"),
-    bad("key too narrow", call(X, torch.ones(2, 5, 3)), ValueError, "last dimension, 7", "(2, 5, 3)"),
-    bad("key of another batch", call(X, torch.ones(3, 5, 7)), ValueError, "leading dimensions, (2,)", "(3, 5, 7)"),
-    bad("key elsewhere", call(X, MEMORY.to("meta")), ValueError, "device of query, cpu", "meta"),
-    bad("key NaN", call(X, nan_at(MEMORY)), ValueError, "key must be finite", "nan at index (1, 2, 3)"),
-    bad("value string", call(X, MEMORY, "v"), TypeError, "value must be a torch.Tensor", "str"),
-    bad("value too wide", call(X, MEMORY, torch.ones(2, 5, 11)), ValueError, "embed_dim = 7", "(2, 5, 11)"),
-    bad("value for fewer keys", call(X, MEMORY, X), ValueError, "shape (2, 5, any)", "(2, 3, 7)"),
-    bad("value inf", call(X, MEMORY, nan_at(MEMORY) * INF), ValueError, "value must be finite", "inf at index (0, 0, 0)"),
-    bad("mask float", call(X, mask=torch.ones(3, 3)), TypeError, "torch.bool (True = may attend)", "torch.float32"),
-    bad("mask int", call(X, mask=torch.ones(3, 3).int()), TypeError, "torch.bool (True = may attend)", "torch.int32"),
-    bad("mask list", call(X, mask=[[True]]), TypeError, "boolean torch.Tensor (True = may attend)", "list"),
-    bad("mask of wrong shape", call(X, MEMORY, mask=torch.ones(5, 3).bool()), ValueError, "= (2, 3, 5)", "(5, 3)"),
-    bad("mask of four dimensions", call(X, mask=torch.ones(2, 1, 3, 3).bool()), ValueError, "= (2, 3, 3)", "(2, 1, 3, 3)"),
-    bad("mask elsewhere", call(X, mask=torch.ones(3, 3).bool().to("meta")), ValueError, "device of the scores, cpu", "meta"),
-]  # fmt: skip
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_bad_input(call, error, message):
-    assert_named(call, error, message)

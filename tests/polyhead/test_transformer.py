@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import copy
-import io
 import math
 
 import pytest
@@ -9,75 +7,37 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 from torch.testing import assert_close
 
 from polyhead import (
-    Decoder,
-    DecoderOnly,
-    Encoder,
     EncoderDecoder,
-    EncoderOnly,
-    LearnedPositions,
     SinusoidalPositions,
     TokenEmbedding,
-    Transformer,
 )
 from tests.polyhead.torch_twins import stirred, twin_of
-
-BATCH, SOURCE, TARGET, HEADS, EMBED_DIM, FFN_DIM, LAYERS = 4, 7, 5, 2, 22, 13, 3
-VOCAB, TARGET_VOCAB, SEGMENTS, MAX_LENGTH = 29, 31, 3, 8
-EXACT = {"rtol": 1e-10, "atol": 1e-10}
-SIZES = (LAYERS, EMBED_DIM, HEADS)
-both_norms = pytest.mark.parametrize("norm_first", [False, True], ids=["post-norm", "pre-norm"])
-
-
-def ids(length: int = SOURCE, vocab_size: int = VOCAB, batch: int = BATCH) -> torch.Tensor:
-    return torch.randint(0, vocab_size, (batch, length))
-
-
-def embedding(learned: bool = True, **options) -> TokenEmbedding:
-    positions = LearnedPositions(MAX_LENGTH, EMBED_DIM) if learned else SinusoidalPositions(EMBED_DIM)
-    return TokenEmbedding(VOCAB, EMBED_DIM, positions, **options)
-
-
-def encoder_only(dropout: float = 0.0, learned: bool = True, **options) -> EncoderOnly:
-    embedded = embedding(learned, num_segments=SEGMENTS, layer_norm_eps=1e-3, dropout=dropout)
-    return stirred(EncoderOnly(embedded, Encoder(*SIZES, ffn_dim=FFN_DIM, dropout=dropout, **options)))
-
-
-def decoder_only(dropout: float = 0.0, learned: bool = True, **options) -> DecoderOnly:
-    decoder = Decoder(*SIZES, cross_attention=False, ffn_dim=FFN_DIM, dropout=dropout, **options)
-    return stirred(DecoderOnly(embedding(learned, dropout=dropout), decoder))
-
-
-def transformer(dropout: float = 0.0, target_vocab_size: int | None = None, **options) -> Transformer:
-    layers = {"num_encoder_layers": 2, "num_decoder_layers": LAYERS}
-    sizes = (VOCAB, target_vocab_size, EMBED_DIM, HEADS)
-    return stirred(Transformer(*sizes, **layers, ffn_dim=FFN_DIM, dropout=dropout, **options))
-
-
-def joined() -> EncoderDecoder:
-    """From parts: learned positions, and hidden states instead of logits."""
-    encoder, decoder = (kind(*SIZES, ffn_dim=FFN_DIM, dropout=0.0) for kind in (Encoder, Decoder))
-    return stirred(EncoderDecoder(embedding(), encoder, embedding(scale=True), decoder))
-
-
-MODELS = {
-    "encoder, learned": encoder_only,
-    "encoder, sinusoidal": lambda **options: encoder_only(learned=False, norm_first=True, **options),
-    "decoder, learned": lambda **options: decoder_only(norm_first=True, **options),
-    "decoder, sinusoidal": lambda **options: decoder_only(learned=False, **options),
-    "transformer": transformer,
-    "transformer, pre-norm": lambda **options: transformer(norm_first=True, **options),
-    "two vocabularies": lambda **options: transformer(target_vocab_size=TARGET_VOCAB, **options),
-}
-every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-
-
-def arguments_of(model: nn.Module) -> tuple[torch.Tensor, ...]:
-    return (ids(), ids(TARGET)) if isinstance(model, EncoderDecoder) else (ids(),)
-
+from tests.polyhead.whole_models import (
+    BATCH,
+    EMBED_DIM,
+    EXACT,
+    HEADS,
+    LAYERS,
+    MAX_LENGTH,
+    MODELS,
+    SEGMENTS,
+    SOURCE,
+    TARGET,
+    TARGET_VOCAB,
+    VOCAB,
+    arguments_of,
+    both_norms,
+    decoder_only,
+    embedding,
+    encoder_only,
+    every_model,
+    ids,
+    joined,
+    transformer,
+)
 
 # ---- token numbers to vectors
 
@@ -327,106 +287,3 @@ def test_attention_weights_of_a_transformer():
     _, alone = first(x, memory, target_mask[:, None], source_mask[:, None], need_weights=True)
     for found, expected in zip((weights.decoder[0], weights.cross[0]), alone, strict=True):
         assert_close(found.transpose(1, 2)[target_mask], expected.transpose(1, 2)[target_mask])
-
-
-# ---- one table
-
-
-def test_number_of_parameters_of_the_base_model():
-    with torch.device("meta"):
-        model = Transformer(37_000)
-        assert sum(parameter.numel() for parameter in model.parameters()) == 63_082_496
-        two = Transformer(37_000, 37_000)
-        assert sum(parameter.numel() for parameter in two.parameters()) == 63_082_496 + 37_000 * 512
-    assert (len(model.encoder.layers), len(model.decoder.layers)) == (6, 6)
-    assert (model.encoder.norm, model.decoder.norm, model.output.bias) == (None, None, None)
-    assert {part.p for part in model.modules() if isinstance(part, nn.Dropout)} == {0.1}
-    assert {layer.attention.dropout for layer in model.encoder.layers} == {0.1}
-
-
-@pytest.mark.parametrize("copied", [False, True])
-def test_tied_tables_are_one_parameter(copied):
-    for make in (transformer, decoder_only):
-        model = copy.deepcopy(make().float()) if copied else make()
-        own = model.target_embedding if isinstance(model, EncoderDecoder) else model.embedding
-        assert model.output.weight is own.tokens.weight
-        names = [name for name, _ in model.named_parameters() if tuple(_.shape) == (VOCAB, EMBED_DIM)]
-        assert len(names) == 1
-    assert transformer().source_embedding is not transformer().target_embedding
-    shared = transformer()
-    assert shared.source_embedding is shared.target_embedding
-    two = transformer(target_vocab_size=TARGET_VOCAB)
-    assert two.source_embedding.tokens.weight.shape == (VOCAB, EMBED_DIM)
-    assert two.output.weight is two.target_embedding.tokens.weight
-
-
-def test_untrained_numbers_have_variance_1_and_logits_too():
-    model = Transformer(1009, embed_dim=64, num_heads=2, num_encoder_layers=1, num_decoder_layers=1).eval()
-    table = model.source_embedding.tokens.weight
-    assert (table * 8).std().item() == pytest.approx(1, abs=0.02)
-    assert model(ids(), ids(TARGET)).std().item() == pytest.approx(1, abs=0.1)
-
-
-# ---- training, and every place a module goes
-
-
-@every_model
-def test_dropout_in_training_only(make):
-    model, plain = make(dropout=0.5), make()
-    plain.load_state_dict(model.state_dict())
-    arguments = arguments_of(model)
-    assert not torch.isclose(model(*arguments), model(*arguments)).all()
-    assert_close(model.eval()(*arguments), plain(*arguments), rtol=0, atol=0)
-
-
-@every_model
-def test_every_parameter_learns(make):
-    model = make()
-    if isinstance(model, EncoderOnly):
-        model(ids(MAX_LENGTH), segment_ids=ids(MAX_LENGTH, SEGMENTS)).sin().sum().backward()
-    else:
-        model(*(ids(MAX_LENGTH) for _ in arguments_of(model))).sin().sum().backward()
-    assert all(parameter.grad is not None and parameter.grad.any() for parameter in model.parameters())
-
-
-@every_model
-def test_state_dict_round_trip(make):
-    model, other = make(), make()
-    arguments = arguments_of(model)
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    other.load_state_dict(torch.load(file, weights_only=True), strict=True)
-    assert_close(other(*arguments), model(*arguments), rtol=0, atol=0)
-
-
-@every_model
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
-def test_in_other_dtypes(make, dtype):
-    model = make()
-    arguments = arguments_of(model)
-    expected = model(*arguments)
-    actual = model.to(dtype)(*arguments)
-    assert actual.dtype == dtype
-    error = (actual.double() - expected).norm() / expected.norm()
-    assert error < (0.05 if dtype == torch.bfloat16 else 1e-5)
-
-
-def test_options_reach_every_layer():
-    options = {
-        "ffn_dim": 13,
-        "dropout": 0.25,
-        "activation": "silu",
-        "norm_first": True,
-        "layer_norm_eps": 0.3,
-    }
-    model = Transformer(VOCAB, None, 6, 3, 2, 3, **options)
-    layers = [*model.encoder.layers, *model.decoder.layers]
-    assert [type(layer).__name__ for layer in layers] == ["EncoderLayer"] * 2 + ["DecoderLayer"] * 3
-    for layer in layers:
-        assert layer.feed_forward.activation == "silu"
-        assert layer.feed_forward.expand.weight.shape == (13, 6)
-        assert layer.feed_forward_residual.norm_first
-    assert {part.eps for part in model.modules() if isinstance(part, nn.LayerNorm)} == {0.3}
-    assert {part.p for part in model.modules() if isinstance(part, nn.Dropout)} == {0.25}
-    assert (model.encoder.norm is None, model.decoder.norm is None) == (False, False)

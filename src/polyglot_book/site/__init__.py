@@ -8,17 +8,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from polyglot_book.site import (
-    alternates,
-    anchors,
-    assets,
-    figures,
-    formulas,
-    landing,
-    languages,
-    navigation,
-    private,
-)
+from polyglot_book.site import alternates, anchors, assets, figures, formulas, landing, navigation, private
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -29,16 +19,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Read by the tools alone; Sphinx wants to know every name of its configuration.
     app.add_config_value("polyglot_terms", None, "", [str])
     app.add_config_value("polyglot_library", [], "", [list])
-    app.add_config_value("polyglot_kernel_environment", {}, "", [dict])
-    app.add_config_value("polyglot_figure_colors", figures.COLORS, "html", [dict])
 
-    app.connect("config-inited", languages.check_languages, priority=900)
     app.connect("config-inited", assets.configure, priority=910)
     app.connect("config-inited", private.install_catalogues, priority=950)
+    app.connect("config-inited", private.silence_thebe)
     app.connect("builder-inited", private.switch_search_off)
     app.connect("source-read", navigation.speak_while_reading, priority=0)
     app.connect("source-read", anchors.mark_cells, priority=900)
-    app.connect("doctree-resolved", private.drop_kernel_settings, priority=999)
     app.connect("env-updated", navigation.refresh_neighbours)
     app.connect("html-page-context", navigation.localise_page, priority=0)
     app.connect("html-page-context", alternates.add_alternates, priority=1)
@@ -54,12 +41,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         inline_renderers=(formulas.visit_inline, None),
         block_renderers=(formulas.visit_block, None),
     )
-    app.add_node(
-        landing.language_cards,
-        html=(landing.visit_cards, None),
-        latex=(landing.skip_cards, None),
-        text=(landing.skip_cards, None),
-    )
+    app.add_node(landing.language_cards, html=(landing.visit_cards, None))
     app.add_directive("choose-language", landing.ChooseLanguage)
     private.replace_hidden_cell(app)
     app.add_css_file("polyglot.css")

@@ -25,19 +25,18 @@ def public_url(app: Sphinx, docname: str) -> str:
 def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
     """Give the published addresses of a page in every language that has it, and of its x-default."""
     pages = Pages.from_config(app.config)
-    if pages.language_of(docname) is None:
-        # The page where a reader chooses is what search engines call the default of all homes.
-        homes = {each.code: pages.home(each) for each in pages.languages.values()}
-        found = {code: public_url(app, name) for code, name in homes.items() if name in app.env.found_docs}
-        return {**found, "x-default": public_url(app, docname)} if docname == app.config.root_doc else {}
-    sisters = {
-        each.code: sister
+    own, root = pages.language_of(docname), app.config.root_doc
+    if own is None and docname != root:
+        return {}
+    known = app.env.found_docs
+    names = {
+        each.code: pages.home(each) if own is None else pages.sister(docname, each, known)
         for each in pages.languages.values()
-        if (sister := pages.sister(docname, each, app.env.found_docs))
     }
-    found = {code: public_url(app, name) for code, name in sisters.items()}
-    if docname in {pages.home(each) for each in pages.languages.values()}:
-        return {**found, "x-default": public_url(app, app.config.root_doc)}
+    found = {code: public_url(app, name) for code, name in names.items() if name and name in known}
+    # The page where a reader chooses is what search engines call the default of all homes.
+    if own is None or docname == pages.home(own):
+        return {**found, "x-default": public_url(app, root)}
     return {**found, "x-default": found.get(pages.reference.code, next(iter(found.values())))}
 
 

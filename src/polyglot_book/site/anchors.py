@@ -8,7 +8,6 @@ cell became. No Sphinx label is made: labels are global, and the pages of all la
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +16,15 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from polyglot_book.site.private import cell_metadata_of, publish_anchors
+from polyglot_book.site.private import code_cells, publish_anchors
 
 LOGGER = logging.getLogger(__name__)
 
 _MARK = "polyglot-cell:"
 _METADATA = "polyglot_cell"
 # What can carry an id in Sphinx's HTML; before anything else stands an empty target of its own.
-_CARRIERS = (
-    nodes.section,
-    nodes.paragraph,
-    nodes.bullet_list,
-    nodes.enumerated_list,
-    nodes.block_quote,
-    nodes.table,
-    nodes.Admonition,
-)
-_INVISIBLE = (
-    nodes.comment,
-    nodes.target,
-    nodes.substitution_definition,
-    nodes.footnote,
-    nodes.system_message,
-)
+_BLOCKS = (nodes.section, nodes.paragraph, nodes.Sequential, nodes.block_quote, nodes.table, nodes.Admonition)
+_INVISIBLE = (nodes.Invisible, nodes.footnote, nodes.system_message)
 
 
 # Sphinx event: source-read
@@ -77,9 +62,8 @@ class AnchorCells(SphinxTransform):
         for mark in list(self.document.findall(nodes.comment)):
             if _is_mark(mark):
                 self._anchor_text(mark)
-        for container in self.document.findall(nodes.container):
-            identifier = cell_metadata_of(container).get(_METADATA)
-            if identifier:
+        for container, metadata in code_cells(self.document):
+            if identifier := metadata.get(_METADATA):
                 self._claim(identifier, container, "")
                 container["ids"].insert(0, identifier)
         self._number_inner_headings()
@@ -97,7 +81,7 @@ class AnchorCells(SphinxTransform):
         if isinstance(target, nodes.section):
             self._claim(identifier, target, target[0].astext())
             self._replace_ids(target, identifier)
-        elif isinstance(target, _CARRIERS):
+        elif isinstance(target, _BLOCKS):
             self._claim(identifier, target, "")
             target["ids"].insert(0, identifier)
         else:
@@ -143,17 +127,9 @@ def _is_mark(node: nodes.Node) -> bool:
 
 def _what_follows(mark: nodes.comment) -> nodes.Node | None:
     """Give what a cell begins with, or None where it shows nothing before the next cell begins."""
-    for node in _after(mark):
+    for node in mark.findall(include_self=False, descend=False, ascend=True):
         if _is_mark(node):
             return None
         if not isinstance(node, _INVISIBLE):
             return node
     return None
-
-
-def _after(node: nodes.Node) -> Iterator[nodes.Node]:
-    """Walk the siblings after a node, then those after its parent, and so on."""
-    while node.parent is not None:
-        siblings = node.parent.children
-        yield from siblings[siblings.index(node) + 1 :]
-        node = node.parent

@@ -11,20 +11,12 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from polyglot_book.site.formulas import RENDERER
-from polyglot_book.site.private import drop_scripts
 from polyglot_book.site.strings import translate
 
 _HERE = Path(__file__).parent
 # The words that scripts write into a page.
-_SPOKEN_BY_SCRIPTS = (
-    "Copy",
-    "Copy to clipboard",
-    "Copied!",
-    "Failed to copy",
-    "Click to show",
-    "Click to hide",
-    "Toggle hidden content",
-)
+_OF_COPY_BUTTONS = ("Copy", "Copy to clipboard", "Copied!", "Failed to copy")
+_OF_TOGGLE_BUTTONS = ("Click to show", "Click to hide", "Toggle hidden content")
 
 
 # Sphinx event: config-inited
@@ -51,8 +43,7 @@ def configure(app: Sphinx, config: Config) -> None:
 def finish_assets(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Drop scripts of other hosts, and give this package's script its words."""
-    drop_scripts(context)
+    """Give this package's script its words."""
     # The layout says it already.
     context["metatags"] = re.sub(r'<meta [^>]*name="viewport"[^>]*>\s*', "", context.get("metatags") or "")
-    context["polyglot_words"] = {message: translate(message) for message in _SPOKEN_BY_SCRIPTS}
+    context["polyglot_words"] = {each: translate(each) for each in _OF_COPY_BUTTONS + _OF_TOGGLE_BUTTONS}

@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from polyglot_book.site.private import cell_metadata_of
+from polyglot_book.site.private import code_cells
 from polyglot_book.site.svg import SvgError, inline
 
 LOGGER = logging.getLogger(__name__)
@@ -26,7 +26,8 @@ class InlineFigures(SphinxPostTransform):
 
     def run(self, **kwargs: Any) -> None:
         """Warn of every picture without alternative text, and inline every figure."""
-        for number, image in enumerate(list(self.document.findall(nodes.image)), start=1):
+        images = list(self.document.findall(nodes.image))
+        for image in images:
             if not image.get("alt", "").strip():
                 LOGGER.warning(
                     "a picture without alternative text: in a code cell set mystnb: image: alt, "
@@ -35,11 +36,11 @@ class InlineFigures(SphinxPostTransform):
                     type="polyglot",
                     subtype="alt",
                 )
-            cell = _cell_of(image)
-            if cell is not None and image["uri"].endswith(".svg"):
-                self._inline(
-                    image, f"figure-{cell_metadata_of(cell).get('polyglot_cell') or number}-{number}"
-                )
+        for cell, metadata in list(code_cells(self.document)):
+            for image in list(cell.findall(nodes.image)):
+                if image["uri"].endswith(".svg"):
+                    number = images.index(image) + 1
+                    self._inline(image, f"figure-{metadata.get('polyglot_cell') or number}-{number}")
 
     def _inline(self, image: nodes.image, prefix: str) -> None:
         # Sphinx has made the path relative to the sources, where MyST-NB wrote it with a slash before.
@@ -49,7 +50,7 @@ class InlineFigures(SphinxPostTransform):
                 path.read_text(encoding="utf-8"),
                 prefix=prefix,
                 label=" ".join(image.get("alt", "").split()),
-                colors=self.config.polyglot_figure_colors,
+                colors=COLORS,
             )
         except SvgError as error:
             LOGGER.warning(
@@ -57,13 +58,3 @@ class InlineFigures(SphinxPostTransform):
             )
             return
         image.replace_self(nodes.raw("", text, format="html"))
-
-
-def _cell_of(image: nodes.image) -> nodes.container | None:
-    """Give the code cell whose output an image is."""
-    parent: nodes.Element | None = image.parent
-    while parent is not None:
-        if isinstance(parent, nodes.container) and parent.get("nb_element") == "cell_code":
-            return parent
-        parent = parent.parent
-    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -53,11 +52,6 @@ def visit_cards(writer: HTML5Translator, node: language_cards) -> None:
         )
     SPEAKER.language = speaking
     writer.body.append('<ul class="polyglot-cards">\n' + "\n".join(rows) + "\n</ul>\n")
-    raise nodes.SkipNode
-
-
-def skip_cards(writer: Any, node: language_cards) -> None:
-    """Leave the cards out where there is no page to lead to."""
     raise nodes.SkipNode
 
 

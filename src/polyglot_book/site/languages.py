@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError as SphinxConfigError
 
@@ -27,7 +26,10 @@ class Pages:
     @classmethod
     def from_config(cls, config: Config) -> Pages:
         """Read Sphinx's configuration."""
-        return cls(languages_from(config.polyglot_languages), str(config.polyglot_folder).strip("/"))
+        try:
+            return cls(languages_from(config.polyglot_languages), str(config.polyglot_folder).strip("/"))
+        except ConfigError as error:
+            raise SphinxConfigError(str(error)) from None
 
     @property
     def reference(self) -> Language:
@@ -54,12 +56,3 @@ class Pages:
         stem = docname.removeprefix(f"{self.folder}/{own.code}/")
         name = f"{self.folder}/{language.code}/{stem}"
         return name if name in known else None
-
-
-# Sphinx event: config-inited
-def check_languages(app: Sphinx, config: Config) -> None:
-    """Stop the build where the languages cannot be understood."""
-    try:
-        languages_from(config.polyglot_languages)
-    except ConfigError as error:
-        raise SphinxConfigError(str(error)) from None

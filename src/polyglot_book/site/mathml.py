@@ -4,49 +4,17 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from latex2mathml.converter import convert_to_element
 
 _THIN = "0.1667em"
-_FUNCTIONS = frozenset(
-    [
-        "arccos",
-        "arcsin",
-        "arctan",
-        "arg",
-        "cos",
-        "cosh",
-        "cot",
-        "coth",
-        "csc",
-        "deg",
-        "dim",
-        "exp",
-        "hom",
-        "ker",
-        "lg",
-        "ln",
-        "log",
-        "sec",
-        "sin",
-        "sinh",
-        "tan",
-        "tanh",
-    ]
+_FUNCTIONS = (
+    "arccos|arcsin|arctan|arg|cosh|cos|coth|cot|csc|deg|dim|exp|hom|ker|lg|ln|log|sec|sinh|sin|tanh|tan"
 )
 _LIMITS = frozenset(["max", "min", "sup", "inf", "lim", "argmax", "argmin", "det", "gcd", "Pr"])
-_CHILDREN = {
-    "mfrac": 2,
-    "msub": 2,
-    "msup": 2,
-    "mover": 2,
-    "munder": 2,
-    "mroot": 2,
-    "msubsup": 3,
-    "munderover": 3,
-}
+_CHILDREN = dict.fromkeys(("mfrac", "msub", "msup", "mover", "munder", "mroot"), 2)
+_CHILDREN |= dict.fromkeys(("msubsup", "munderover"), 3)
 _OPENING, _CLOSING = "([{⌊⌈⟨", ")]}⌋⌉⟩"
 # Chromium lays the parts of a cell out as blocks, which only its own word aligns.
 _ALIGN = "text-align: {side}; text-align: -webkit-{side}"
@@ -75,9 +43,6 @@ def to_mathml(tex: str, *, display: bool) -> str:
     Args:
         tex: The formula, without dollar signs.
         display: Whether it stands on a line of its own.
-
-    Raises:
-        TexError: The formula has an error, or a command that is not known.
     """
     try:
         math = convert_to_element(_prepare(tex), display="block" if display else "inline")
@@ -105,15 +70,11 @@ def _prepare(tex: str) -> str:
     tex = re.sub(r"\\begin\{gather(?:ed|\*)\}", r"\\begin{array}{c}", tex)
     tex = re.sub(r"\\end\{gather(?:ed|\*)\}", r"\\end{array}", tex)
     # Functions by one way, which does not depend on which of them the converter knows.
-    names = "|".join(sorted(_FUNCTIONS))
-    tex = re.sub(rf"(?<!\\)((?:\\\\)*)\\({names})(?![A-Za-z])", r"\1\\operatorname{\2}", tex)
+    tex = re.sub(rf"(?<!\\)((?:\\\\)*)\\({_FUNCTIONS})(?![A-Za-z])", r"\1\\operatorname{\2}", tex)
     outside = re.sub(r"\\begin\{(\w+\*?)\}.*?\\end\{\1\}", "", tex, flags=re.DOTALL)
     if r"\\" in outside:
-        tex = (
-            rf"\begin{{align*}}{tex}\end{{align*}}"
-            if "&" in outside
-            else rf"\begin{{array}}{{c}}{tex}\end{{array}}"
-        )
+        name, columns = ("align*", "") if "&" in outside else ("array", "{c}")
+        tex = rf"\begin{{{name}}}{columns}{tex}\end{{{name}}}"
     return tex
 
 
@@ -205,7 +166,7 @@ def _space_operators(parent: ET.Element, *, display: bool) -> None:
         core = child[0] if child.tag in _CHILDREN and child.tag.startswith(("msu", "mun")) else child
         name = core.text or ""
         is_name = len(name) > 1 and name.replace("\N{THIN SPACE}", "").isascii() and name[0].isalpha()
-        if not is_name or not (core.tag == "mo" or (core.tag == "mi" and name in _FUNCTIONS)):
+        if not is_name or not (core.tag == "mo" or (core.tag == "mi" and name in _FUNCTIONS.split("|"))):
             continue
         core.tag = "mo"
         if parent.tag in _CHILDREN:
@@ -229,8 +190,3 @@ def _is_ordinary(element: ET.Element) -> bool:
 
 def _opens(element: ET.Element) -> bool:
     return element.tag == "mo" and (element.text or "") in _OPENING
-
-
-def texts_of(mathml: str) -> Iterator[str]:
-    """Give the characters of a `<math>` element, for tests and for descriptions."""
-    yield from ET.fromstring(mathml).itertext()

@@ -10,7 +10,6 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from polyglot_book.config import Language
 from polyglot_book.site.languages import Pages
 from polyglot_book.site.strings import SPEAKER
 
@@ -60,7 +59,11 @@ def localise_page(
     home = pages.home(own)
     context["root_doc"] = context["master_doc"] = home
     context["polyglot_sidebar"] = _sidebar(app, pagename, home)
-    _keep_neighbours(app, pagename, pages, own, context)
+    order = [home, *_descendants(app.env, home)]
+    if pagename not in order[1:]:
+        context["prev"] = None
+    if pagename not in order[:-1]:
+        context["next"] = None
 
 
 def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
@@ -81,21 +84,6 @@ def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
             }
         )
     return entries
-
-
-def _keep_neighbours(
-    app: Sphinx, pagename: str, pages: Pages, language: Language, context: dict[str, Any]
-) -> None:
-    """Drop the link to the previous or next page where that one is in another language."""
-    order = [pages.home(language), *_descendants(app.env, pages.home(language))]
-    if pagename not in order:
-        context["prev"] = context["next"] = None
-        return
-    place = order.index(pagename)
-    if place == 0:
-        context["prev"] = None
-    if place == len(order) - 1:
-        context["next"] = None
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:

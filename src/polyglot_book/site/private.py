@@ -5,7 +5,7 @@ They are why the versions of these packages are pinned; look here first when one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -52,15 +52,14 @@ def switch_search_off(app: Sphinx) -> None:
         app.builder.search = False  # type: ignore[attr-defined]
 
 
-def cell_metadata_of(container: nodes.Element) -> Mapping[str, Any]:
-    """Give the metadata of a code cell, or nothing for another container.
+def code_cells(document: nodes.document) -> Iterator[tuple[nodes.container, Mapping[str, Any]]]:
+    """Give the code cells of a page, each with its metadata.
 
     Hooks: the attributes `nb_element` and `cell_metadata` that MyST-NB gives to its containers.
     """
-    if container.get("nb_element") != "cell_code":
-        return {}
-    found: Mapping[str, Any] = container.get("cell_metadata", {})
-    return found
+    for container in document.findall(nodes.container):
+        if container.get("nb_element") == "cell_code":
+            yield container, container.get("cell_metadata", {})
 
 
 def publish_anchors(
@@ -74,7 +73,7 @@ def publish_anchors(
 
     Args:
         document: The page.
-        anchors: The new anchors.
+        anchors: The new ones.
         renamed: Ids that headings had -> the ids they have now.
     """
     slugs = {
@@ -106,27 +105,12 @@ def replace_hidden_cell(app: Sphinx) -> None:
     app.add_node(HideCodeCellNode, override=True, html=(visit_hidden_cell, depart_HideCellInput))
 
 
-# Sphinx event: doctree-resolved (after sphinx-thebe)
-def drop_kernel_settings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Drop what sphinx-thebe writes into each notebook's page: another host's kernel, in a script.
+# Sphinx event: config-inited
+def silence_thebe(app: Sphinx, config: Config) -> None:
+    """Keep sphinx-thebe, which Jupyter Book always loads, from writing another host's kernel into every page.
 
-    Hooks: the raw nodes that it appends. Jupyter Book loads it always and gives it a configuration.
+    Hooks: `app.events.listeners` and `app.registry.css_files`, where Sphinx keeps what extensions ask for.
     """
-    for node in list(doctree.findall(nodes.raw)):
-        if "text/x-thebe-config" in node.astext() or "kernelName = " in node.astext():
-            node.parent.remove(node)
-
-
-def drop_scripts(context: dict[str, Any]) -> None:
-    """Drop the scripts and styles of sphinx-thebe, which names another host on every page.
-
-    Hooks: the entries of `script_files` and `css_files`, whose classes are private to Sphinx.
-    """
-
-    def is_wanted(script: Any) -> bool:
-        name = str(getattr(script, "filename", None) or "")
-        body = (getattr(script, "attributes", None) or {}).get("body") or ""
-        return "thebe" not in name and "THEBE_JS_URL" not in body
-
-    for key in ("script_files", "css_files"):
-        context[key] = [each for each in context.get(key, []) if is_wanted(each)]
+    for listeners in app.events.listeners.values():
+        listeners[:] = [each for each in listeners if each.handler.__module__ != "sphinx_thebe"]
+    app.registry.css_files[:] = [each for each in app.registry.css_files if "thebe" not in each[0]]

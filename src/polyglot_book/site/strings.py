@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import gettext
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import yaml
 
 from polyglot_book.config import Language
 
 
+@dataclass
 class Speaker:
     """Remembers which language is being spoken: Sphinx reads and writes one page at a time."""
 
-    def __init__(self) -> None:
-        """Start without a language: messages stay as they are."""
-        self.language: Language | None = None
+    language: Language | None = None  # messages stay as they are
 
 
 SPEAKER = Speaker()
@@ -36,7 +37,7 @@ def own_words(code: str) -> dict[str, str]:
 
 
 class Catalogue(gettext.NullTranslations):
-    """A message catalogue that answers in the language that is being spoken."""
+    """A message catalogue that answers in the language that is being spoken; no template asks for plurals."""
 
     def __init__(self, by_code: dict[str, gettext.NullTranslations]) -> None:
         """Take one catalogue for each language; a language without one is answered in English."""
@@ -53,34 +54,21 @@ class Catalogue(gettext.NullTranslations):
         found = self._by_code.get(language.code)
         return found.gettext(message) if found else message
 
-    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
-        """Translate a message that depends on a number."""
-        return self.gettext(msgid1 if n == 1 else msgid2)
-
-    def pgettext(self, context: str, message: str) -> str:
-        """Translate a message of a context."""
-        return self.gettext(message)
-
 
 def catalogue_from(folders: Iterable[str], name: str, languages: Iterable[Language]) -> Catalogue:
     """Load the catalogues `<folder>/<locale>/LC_MESSAGES/<name>.mo` of exactly these locales.
 
     `gettext.translation` would let zh_TW fall back to zh, which is written in the other script.
     """
-    from pathlib import Path
-
     by_code: dict[str, gettext.NullTranslations] = {}
     for language in languages:
         for folder in folders:
             path = Path(folder) / language.locale / "LC_MESSAGES" / f"{name}.mo"
-            if not path.is_file():
-                continue
-            with path.open("rb") as file:
-                found = gettext.GNUTranslations(file)
-            if language.code in by_code:
-                by_code[language.code].add_fallback(found)
-            else:
-                by_code[language.code] = found
+            if path.is_file():
+                with path.open("rb") as file:
+                    found = gettext.GNUTranslations(file)
+                if (first := by_code.setdefault(language.code, found)) is not found:
+                    first.add_fallback(found)
     return Catalogue(by_code)
 
 

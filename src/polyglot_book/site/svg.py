@@ -26,9 +26,6 @@ def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str]) -> 
         prefix: What every id of the picture begins with; unique on the page.
         label: The alternative text.
         colors: Colours of the file -> what the page says instead, such as `currentColor`.
-
-    Raises:
-        SvgError: The file is not SVG or has no size.
     """
     try:
         root = ET.fromstring(text)

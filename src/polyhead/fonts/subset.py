@@ -1,12 +1,13 @@
 """Makes the package's CJK fonts: the glyphs that figures need, cut out of Noto Sans CJK.
 
-Run `make fonts` when a label or a token in a figure needs a character that the fonts lack; a test says so.
+Run `make fonts` when a text in a figure needs a character that the fonts lack; a test says so.
 The source is Debian's package fonts-noto-cjk, under the SIL Open Font License (OFL.txt, beside this file).
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import string
 import sys
 from pathlib import Path
@@ -14,20 +15,18 @@ from typing import Any
 
 import yaml
 
-HERE = Path(__file__).parent
+from polyhead.fonts import FONTS, path_of
+
 SOURCE = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
-# Language, its font's number in the collection, and the family name that figures ask for.
-FONTS = {"zh-TW": (3, "Polyhead CJK TC"), "zh-CN": (2, "Polyhead CJK SC"), "ko": (1, "Polyhead CJK KR")}
 
 
-def path_of(language: str) -> Path:
-    """The font file of one language."""
-    return HERE / f"PolyheadCJK-{language}.otf"
+def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
+    """Every character that a figure may show: labels, terms, this package's strings, chapters' titles, ASCII.
 
-
-def needed_characters() -> set[str]:
-    """Every character that a figure may show: the labels and terms, this package's strings, and ASCII."""
-    package = HERE.parent
+    Args:
+        chapters: the folder of the chapters, where there is one.
+    """
+    package = Path(__file__).parents[1]
     book = yaml.safe_load((package / "terms.yml").read_text(encoding="utf-8"))
     texts = [
         phrase
@@ -39,18 +38,13 @@ def needed_characters() -> set[str]:
     for source in package.rglob("*.py"):
         tree = ast.parse(source.read_text(encoding="utf-8"))
         texts += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    for chapter in chapters.rglob("*.md"):
+        texts += re.findall(r"^# .*", chapter.read_text(encoding="utf-8"), re.MULTILINE)
     return {char for char in "".join(texts) + string.printable if char.isprintable()}
 
 
 def make(source: Path | str = SOURCE) -> None:
-    """Write one font file a language.
-
-    Args:
-        source: NotoSansCJK-Regular.ttc.
-
-    Raises:
-        FileNotFoundError: the source is not there.
-    """
+    """Write one font file a language, out of NotoSansCJK-Regular.ttc."""
     from fontTools import subset, ttLib
 
     source = Path(source)

@@ -1,89 +1,87 @@
-"""The map of the course: which chapter builds on which."""
+"""The map of a course: which chapter builds on which."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from unicodedata import east_asian_width
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 
-from polyhead.language import text
-from polyhead.plots.drawing import BLUE, FIXED_INK, GREY, INK, drawn, labels
+from polyhead.plots.boxes import Point, arrow, box, canvas
+from polyhead.plots.drawing import BLUE, GREY, drawn
 
-# Chapter: (column, line) of its box, and the chapters that it builds on.
-_CHAPTERS: dict[str, tuple[tuple[float, int], tuple[str, ...]]] = {
-    "01-single-head": ((0.5, 0), ()),
-    "02-masks": ((0.5, 1), ("01-single-head",)),
-    "03-many-heads": ((0.5, 2), ("02-masks",)),
-    "04-heads-in-parallel": ((0.5, 3), ("03-many-heads",)),
-    "05-encoder": ((0, 4), ("04-heads-in-parallel",)),
-    "06-decoder": ((1, 4), ("04-heads-in-parallel",)),
-    "07-cross-attention": ((0.5, 5), ("05-encoder", "06-decoder")),
-    "08-translator": ((0.5, 6), ("07-cross-attention",)),
-    "09-what-heads-do": ((0, 7), ("08-translator",)),
-    "10-attention-in-practice": ((1, 7), ("08-translator",)),
-    "11-bug-clinic": ((0.5, 8), ("09-what-heads-do", "10-attention-in-practice")),
-}
-_WIDTH, _HEIGHT, _STEP_X, _STEP_Y = 2.05, 0.42, 2.35, 0.68
+_ACROSS = 2  # boxes a line: more would be too small on a phone
+_WIDTH = 2.1  # of a box in inches
+_LETTERS = 24  # the longest line that fits into a box; an ideograph counts two
+# After any of these a line may break: an ideograph with its punctuation, or a word.
+_PIECES = re.compile(r"[\u2e80-\u9fff][\u3001\u3002\uff01-\uff60]*\s*|[^\s\u2e80-\u9fff]+\s*")
 
 
 @drawn
-def course_map(written: Collection[str]) -> Figure:
+def course_map(chapters: Mapping[str, tuple[str, Sequence[str]]]) -> Figure:
     """Every chapter as a box, with an arrow from each chapter to those that build on it.
 
-    Args:
-        written: the stems of the chapters that can be read already; the others are drawn dashed.
-
-    Returns:
-        The drawing.
-
-    Raises:
-        TypeError: `written` is no collection of strings.
-        ValueError: it names an unknown chapter.
+    Chapters go by their names, each with its title and the names of those that it builds on: they stand above
+    it. Where it builds on one through another, only the arrows through the other are drawn.
     """
-    unknown = sorted(set(labels("written", written)) - set(_CHAPTERS))
-    if unknown:
-        raise ValueError(
-            f"written must name chapters out of {', '.join(_CHAPTERS)}, got {', '.join(unknown)}"
-        )
-    lines = 1 + max(line for (_, line), _ in _CHAPTERS.values())
-    size = _STEP_X + _WIDTH, lines * _STEP_Y
-    figure = Figure(figsize=size)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, size[0]), ylim=(size[1], 0))
-    axes.axis("off")
-    for stem, (place, needs) in _CHAPTERS.items():
-        _box(axes, place, text(f"map.{stem}"), stem in written)
-        for needed in needs:
-            _arrow(axes, _CHAPTERS[needed][0], place)
+    levels, arrows = _order(_needs(chapters))
+    titles = {name: _wrapped(title) for name, (title, _) in chapters.items()}
+    height = 0.12 + 0.17 * max(title.count("\n") + 1 for title in titles.values())
+    width = _ACROSS * (_WIDTH + 0.15)
+    middles: dict[str, Point] = {}
+    y = height / 2 + 0.02
+    for line in (level[i : i + _ACROSS] for level in levels for i in range(0, len(level), _ACROSS)):
+        for place, name in enumerate(line):
+            middles[name] = width / 2 + (place - (len(line) - 1) / 2) * (_WIDTH + 0.15), y
+        y += height + 0.26
+    figure, axes = canvas(width, y - height / 2 - 0.26)
+    for name, middle in middles.items():
+        box(axes, middle, (_WIDTH, height), titles[name], "#c6dbef", BLUE, fontsize=10.0)
+    for needed, name in arrows:
+        (start_x, start_y), (end_x, end_y) = middles[needed], middles[name]
+        arrow(axes, [(start_x, start_y + height / 2), (end_x, end_y - height / 2)], GREY, 1.3)
     return figure
 
 
-def _corner(place: tuple[float, int]) -> tuple[float, float]:
-    return place[0] * _STEP_X, place[1] * _STEP_Y + 0.05
+def _needs(chapters: Mapping[str, tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
+    """The names of the chapters that each builds on, all of them known."""
+    if not chapters:
+        raise ValueError("chapters must hold at least one chapter, got none")
+    for name, entry in chapters.items():
+        if len(entry) != 2 or not isinstance(entry[0], str) or isinstance(entry[1], str):
+            raise TypeError(f"chapters[{name!r}] must be a title and names of chapters, got {entry!r}")
+    needs = {name: list(needed) for name, (_, needed) in chapters.items()}
+    if unknown := sorted(set().union(*needs.values()) - set(needs)):
+        raise ValueError(f"chapters must build on chapters out of {', '.join(needs)}, got {unknown}")
+    return needs
 
 
-def _box(axes: Axes, place: tuple[float, int], label: str, written: bool) -> None:
-    left, top = _corner(place)
-    box = FancyBboxPatch(
-        (left + 0.06, top),
-        _WIDTH - 0.12,
-        _HEIGHT,
-        boxstyle="round,pad=0,rounding_size=0.08",
-        facecolor="#c6dbef" if written else "none",
-        edgecolor=BLUE if written else GREY,
-        linestyle="-" if written else (0, (4, 3)),
-        linewidth=1.3,
-    )
-    axes.add_patch(box)
-    axes.text(left + _WIDTH / 2, top + _HEIGHT / 2, label, ha="center", va="center",
-              color=FIXED_INK if written else INK)  # fmt: skip
+def _order(needs: Mapping[str, Sequence[str]]) -> tuple[list[list[str]], list[tuple[str, str]]]:
+    """Chapters by the length of the longest way to them, and the ways that no other chapter lies on."""
+    sorter = TopologicalSorter(needs)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise ValueError(f"chapters must not build on each other in a circle, got {error.args[1]}") from None
+    levels, arrows = [], []
+    earlier: dict[str, set[str]] = {}
+    while level := sorted(sorter.get_ready(), key=list(needs).index):
+        sorter.done(*level)
+        levels.append(level)
+        for name in level:
+            through = set[str]().union(*(earlier[needed] for needed in needs[name]))
+            arrows += [(needed, name) for needed in needs[name] if needed not in through]
+            earlier[name] = through | set(needs[name])
+    return levels, arrows
 
 
-def _arrow(axes: Axes, start: tuple[float, int], end: tuple[float, int]) -> None:
-    (left, top), (end_left, end_top) = _corner(start), _corner(end)
-    axes.annotate(
-        "", (end_left + _WIDTH / 2, end_top), (left + _WIDTH / 2, top + _HEIGHT),
-        arrowprops={"arrowstyle": "->", "color": GREY, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0},
-    )  # fmt: skip
+def _wrapped(title: str) -> str:
+    lines = [""]
+    for piece in _PIECES.findall(title):
+        line = (lines[-1] + piece).rstrip()
+        if lines[-1] and len(line) + sum(east_asian_width(char) in "WF" for char in line) > _LETTERS:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,23 +1,20 @@
-"""Matrices as coloured tables of numbers: heat maps, and the five steps of attention."""
+"""Matrices as coloured tables of numbers: heat maps, the five steps of attention, the weights of heads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, Normalize, to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from polyhead import _validate
+from polyhead.checked import Count, Positive
 from polyhead.language import text
-from polyhead.plots.drawing import FIXED_INK, FIXED_PAPER, drawn, labels, numbers
+from polyhead.plots.drawing import blank, drawn, fitting, numbers
+from polyhead.plots.grid import paint, shades
 
 _CELL = 0.46  # inches: a phone shrinks a figure of 4.8 inches to three quarters, and digits stay legible
-_GAP = 0.45
 
 
 @drawn
@@ -27,31 +24,21 @@ def heatmap(
     columns: Sequence[str] | None = None,
     *,
     title: str = "",
-    decimals: int = 2,
-    highest: float | None = None,
+    decimals: Count = 2,
+    highest: Positive | None = None,
 ) -> Figure:
-    """A matrix with its numbers, one coloured cell an entry.
+    """A matrix, (num_rows, num_columns), with its numbers, one coloured cell an entry.
 
-    Args:
-        matrix: (num_rows, num_columns), a tensor or nested list.
-        rows: one label a row.
-        columns: one label a column; `rows` if not given.
-        title: stands above it.
-        decimals: digits after the point.
-        highest: the number of the darkest colour; the largest entry's size if not given.
-
-    Returns:
-        The drawing.
-
-    Raises:
-        TypeError: the title or the labels are no strings, or `decimals` or `highest` no number.
-        ValueError: the labels do not fit the matrix, or it holds something that is no finite number.
+    Columns without labels of their own have those of the rows. The number of the darkest colour is `highest`,
+    the largest entry's size if not given.
     """
-    names = labels("rows", rows)
-    if highest is not None:
-        _validate.positive("highest", highest)
-    across = labels("columns", columns) if columns else names
-    return _grid([[_Panel(title, numbers("matrix", matrix, 2), names, across, decimals, highest)]])
+    array = numbers("matrix", matrix, None, None)
+    across = _labels(array, rows, columns)
+    figure = blank()
+    turn = 30 if _long(across) else 0
+    axes = _table(figure, array, decimals, highest, cell=_CELL, rows=rows, columns=across, turn=turn)
+    axes.set_title(title, loc="left", y=1, pad=24)
+    return figure
 
 
 @drawn
@@ -69,129 +56,71 @@ def five_steps(
 ) -> Figure:
     """The whole of attention on one page: every matrix from the embeddings to the output.
 
-    Args:
-        embeddings: (num_tokens, embed_dim).
-        queries: (num_tokens, head_dim).
-        keys: (num_tokens, head_dim).
-        values: (num_tokens, value_dim).
-        dot_products: (num_tokens, num_tokens), before the scaling.
-        scores: (num_tokens, num_tokens), after it.
-        weights: (num_tokens, num_tokens), after the softmax.
-        output: (num_tokens, value_dim).
-        tokens: one label a token.
-
-    Returns:
-        The drawing.
-
-    Raises:
-        TypeError: the tokens are no strings.
-        ValueError: a matrix does not have one row a token, or holds something that is no finite number.
+    Each has one row a token, with its label in `tokens`. Dot products become scores by the scaling, and
+    scores weights by the softmax.
     """
-    names = labels("tokens", tokens)
-
-    def panel(
-        step: str, name: str, matrix: object, decimals: int = 0, highest: float | None = None
-    ) -> _Panel:
-        titles = [text(f"step.{step}")] if step else []
-        titles += [text(f"title.{name}")] if name else []
-        array = numbers(name or "dot_products", matrix, 2)
-        return _Panel(" → ".join(titles), array, names, [], decimals, highest)
-
-    return _grid(
-        [
-            [panel("", "embeddings", embeddings), panel("project", "queries", queries)],
-            [panel("project", "keys", keys), panel("project", "values", values)],
-            [panel("dot", "", dot_products), panel("scale", "scores", scores, 1)],
-            [panel("softmax", "weights", weights, 2, 1.0), panel("weighted_sum", "output", output, 2)],
-        ]
-    )
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """One matrix of a figure.
-
-    Attributes:
-        title: stands above it.
-        matrix: (num_rows, num_columns).
-        rows: one label a row, shown beside the first panel of a line.
-        columns: one label a column, or none.
-        decimals: digits after the point.
-        highest: the number of the darkest colour; the largest entry's size if None.
-    """
-
-    title: str
-    matrix: np.ndarray
-    rows: list[str]
-    columns: list[str]
-    decimals: int
-    highest: float | None = None
-
-
-def _grid(lines: Sequence[Sequence[_Panel]]) -> Figure:
-    """Panels in lines, every cell of every matrix of the same size."""
-    panels = [panel for line in lines for panel in line]
-    for panel in panels:
-        if not isinstance(panel.title, str):
-            raise TypeError(f"title must be a string, got {type(panel.title).__name__} {panel.title!r}")
-        _validate.at_least("decimals", panel.decimals, 0)
-        _check_labels("rows", panel.rows, panel.matrix.shape[0])
-        if panel.columns:
-            _check_labels("columns", panel.columns, panel.matrix.shape[1])
-    above = 0.62 if any(panel.columns for panel in panels) else 0.42
-    heights = [max(panel.matrix.shape[0] for panel in line) * _CELL for line in lines]
-    width = max(sum(_width(panel) for panel in line) + (len(line) - 1) * _GAP for line in lines)
-    height = sum(heights) + above * len(lines)
-    figure = Figure(figsize=(width, height))
-    top = height
-    for line, line_height in zip(lines, heights, strict=True):
-        top -= above
-        left = 0.0
-        for number, panel in enumerate(line):
-            size = panel.matrix.shape[1] * _CELL, panel.matrix.shape[0] * _CELL
-            axes = figure.add_axes(
-                (left / width, (top - size[1]) / height, size[0] / width, size[1] / height)
-            )
-            _draw(axes, panel, with_rows=number == 0)
-            left += _width(panel) + _GAP
-        top -= line_height
+    fitting("tokens", tokens, len(tokens))
+    steps: list[tuple[str, str, object, int, float | None]] = [
+        ("", "embeddings", embeddings, 0, None),
+        ("project", "queries", queries, 0, None),
+        ("project", "keys", keys, 0, None),
+        ("project", "values", values, 0, None),
+        ("dot", "dot_products", dot_products, 0, None),
+        ("scale", "scores", scores, 1, None),
+        ("softmax", "weights", weights, 2, 1.0),
+        ("weighted_sum", "output", output, 2, None),
+    ]
+    figure = blank()
+    left = top = 0.0
+    for step, name, matrix, decimals, highest in steps:
+        array = numbers(name, matrix, len(tokens), None)
+        rows = () if left else tokens
+        axes = _table(figure, array, decimals, highest, cell=_CELL, left=left, top=top, rows=rows)
+        titles = [f"step.{step}"] if step else []
+        titles += [f"title.{name}"] if name != "dot_products" else []
+        axes.set_title(" → ".join(map(text, titles)), loc="left", y=1, pad=5)
+        # At least four cells, so that the next title does not run into this one's.
+        left = 0.0 if left else max(array.shape[1], 4) * _CELL + 0.45
+        top += 0.0 if left else len(tokens) * _CELL + 0.42
     return figure
 
 
-def _width(panel: _Panel) -> float:
-    # At least four cells, so that the next title does not run into this one's.
-    return float(max(panel.matrix.shape[1], 4)) * _CELL
+@drawn
+def head_weights(weights: object, rows: Sequence[str], columns: Sequence[str] | None = None) -> Figure:
+    """The weights of each head as a heat map, (num_heads, num_queries, num_keys), two heads a line.
+
+    `rows` are one label a query, `columns` one a key; if not given, they are the same.
+    """
+    array = numbers("weights", weights, None, None, None, lowest=0.0, highest=1.0)
+    across = _labels(array[0], rows, columns)
+    cell = 0.42  # two heads of four keys each, with labels, stay within 4.8 inches
+    figure = blank()
+    for number, matrix in enumerate(array):
+        line, place = divmod(number, 2)
+        upright = _long(across) and line == 0
+        axes = _table(
+            figure, matrix, 2, 1.0, cell=cell,
+            left=place * (len(across) * cell + 0.25), top=line * (len(rows) * cell + 0.4),
+            rows=() if place else rows, columns=() if line else across, turn=90 if upright else 0,
+        )  # fmt: skip
+        pad = 68.4 if upright else 5.0 if line else 19.4
+        axes.set_title(text("title.head", number=number + 1), loc="left", y=1, pad=pad)
+    return figure
 
 
-def _draw(axes: Axes, panel: _Panel, with_rows: bool) -> None:
-    matrix = panel.matrix
-    scale = panel.highest or float(np.abs(matrix).max(initial=0.0)) or 1.0
-    signed = bool((matrix < 0).any())
-    colours: Colormap = colormaps["PuOr_r" if signed else "Blues"]
-    norm = Normalize(-1.6 * scale if signed else 0.0, 1.6 * scale if signed else 1.25 * scale)
-    for (row, column), number in np.ndenumerate(matrix):
-        face = colours(norm(number))
-        dark = 0.299 * face[0] + 0.587 * face[1] + 0.114 * face[2] < 0.55
-        cell = Rectangle((column, row), 1, 1, facecolor=to_hex(face), edgecolor=FIXED_PAPER, clip_on=False)
-        axes.add_patch(cell)
-        ink = FIXED_PAPER if dark else FIXED_INK
-        label = f"{number:z.{panel.decimals}f}"
-        axes.text(column + 0.5, row + 0.5, label, ha="center", va="center", color=ink, fontsize=9.5)
-    axes.set(xlim=(0, matrix.shape[1]), ylim=(matrix.shape[0], 0), xticks=[], yticks=[])
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    if with_rows:
-        axes.set_yticks(np.arange(len(panel.rows)) + 0.5, panel.rows)
-    if panel.columns:
-        axes.xaxis.tick_top()
-        long = max(len(name.encode("utf-8")) for name in panel.columns) > 9
-        axes.set_xticks(np.arange(len(panel.columns)) + 0.5, panel.columns)
-        for tick in axes.get_xticklabels():
-            tick.set(rotation=30 if long else 0, ha="left" if long else "center", rotation_mode="anchor")
-    axes.tick_params(length=0, pad=4)
-    axes.set_title(panel.title, loc="left", pad=24 if panel.columns else 5)
+def _labels(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str] | None) -> Sequence[str]:
+    """The columns' labels, when there is one label a row and one a column."""
+    across = rows if columns is None else columns
+    fitting("rows", rows, matrix.shape[0])
+    fitting("columns", across, matrix.shape[1])
+    return across
 
 
-def _check_labels(name: str, labels: Sequence[str], expected: int) -> None:
-    if len(labels) != expected:
-        raise ValueError(f"{name} must be {expected} labels, one each, got {len(labels)}: {list(labels)}")
+def _long(labels: Sequence[str]) -> bool:
+    """Whether one of them is wider than a cell; a character of three bytes is twice as wide as a letter."""
+    return max(len(label.encode("utf-8")) for label in labels) > 9
+
+
+def _table(figure: Figure, matrix: np.ndarray, decimals: int, highest: Positive | None, **look: Any) -> Axes:
+    words = np.vectorize(lambda number: f"{number:z.{decimals}f}")(matrix)
+    return paint(figure, shades(matrix, highest), words=words, **look)

@@ -1,4 +1,10 @@
-"""Other people's weights in our models: BERT, GPT-2, BART as Hugging Face stores them, and MiniLM."""
+"""Other people's weights in our models: BERT, GPT-2, BART as Hugging Face stores them, and MiniLM.
+
+Each loader takes the state dict of the bare model, or of a model for a task, which has it under a prefix, and
+the configuration, or what stands in its config.json. It gives a model in evaluation mode, with the weights'
+dtype. Where the two do not fit each other, or our model, the ValueError names all that is missing, unknown or
+of another shape.
+"""
 
 from polyhead.pretrained.bart import load_bart
 from polyhead.pretrained.bert import load_bert

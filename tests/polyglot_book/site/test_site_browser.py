@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from polyglot_book.checks_html import english_left, parse
 from tests.browser import Browser, chromium, serve, visit
 from tests.building import Built
+from tests.pages import english_left, parse
 
 PAGES = [
     "index",
@@ -51,6 +51,23 @@ def test_no_page_is_wider_than_its_window(window: Browser, address: str, width: 
             if seen.page.evaluate("document.documentElement.scrollWidth - innerWidth") > 0:
                 wide.append(name)
     assert wide == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_listing_has_a_small_caption_close_above_it(window: Browser, address: str, scheme: str) -> None:
+    with visit(window, address, color_scheme=scheme) as seen:
+        seen.page.goto("/book/en/03-only.html")
+        caption, listing = (
+            seen.page.locator(f".cell_output > {each}") for each in ("p", ".highlight-python")
+        )
+        size = "e => parseFloat(getComputedStyle(e).fontSize)"
+        assert caption.locator("code").first.evaluate(size) < seen.page.locator("#title > p").evaluate(size)
+        # A frame around the name would make it look like code that was run.
+        assert caption.locator("code").first.evaluate("e => getComputedStyle(e).borderTopWidth") == "0px"
+        above, below = caption.bounding_box(), listing.bounding_box()
+        assert above and below and 0 <= below["y"] - above["y"] - above["height"] < 8
+        color = "e => getComputedStyle(e).color"
+        assert listing.locator(".k").first.evaluate(color) != listing.locator("pre").evaluate(color)
 
 
 def test_the_header_takes_the_focus_without_moving_the_page(window: Browser, address: str) -> None:

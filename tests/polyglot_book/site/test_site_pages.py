@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from polyglot_book.checks_html import check_site, english_left, parse
 from tests.building import Built
+from tests.pages import check_site, english_left, parse
 
 CODES = ["en", "zh-TW", "zh-CN", "ko"]
 TITLES = {"en": "Tiny", "zh-TW": "小書", "zh-CN": "小书", "ko": "작은 책"}
@@ -132,6 +132,14 @@ def test_the_sitemap_has_every_page_with_its_sisters(four: Built) -> None:
 def test_a_page_is_described_by_its_first_paragraph(four: Built) -> None:
     meta = four.page("book/ko/01-masks").select('meta[name="description"]')
     assert [each["content"] for each in meta] == ["마스크는 쿼리가 볼 수 있는 곳을 알려 줍니다."]
+
+
+def test_source_in_an_output_is_highlighted_below_its_name(four: Built) -> None:
+    caption, listing = four.page("book/en/03-only").select("#listing > .cell_output > *")
+    assert caption.name == "p" and caption.get_text() == "tiny.heads · halve"
+    assert "highlight-python" in listing["class"]
+    assert listing.get_text().strip() == "def halve(number):\n    return number / 2    # (half,)"
+    assert [each.get_text() for each in listing.select(".k, .nf, .c1")][:2] == ["def", "halve"]
 
 
 @pytest.mark.parametrize("docname", ["book/index", "book/ko/01-masks"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -19,6 +20,7 @@ _LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "vid
 _LOADING_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "preconnect", "manifest"}
 
 
+@functools.lru_cache(maxsize=64)
 def parse(html: str) -> BeautifulSoup:
     """Parse a page as browsers do."""
     return BeautifulSoup(html, "html5lib")

@@ -1,0 +1,37 @@
+"""Stands in for kernels, and makes the notebooks of a tiny book, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from polyglot_book.execution import CellFailure
+from polyglot_book.notebooks import make_notebooks
+from tests.polyglot_book.tiny_book import TinyBook
+
+
+class Kernels:
+    """Counts kernels, and stands in for them."""
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    async def run(self, notebook: NotebookNode, folder: Path) -> None:
+        self.started += 1
+        number = 0
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                number += 1
+                cell.execution_count = number
+                if "1 / 0" in cell.source:
+                    raise CellFailure(cell.id, "ZeroDivisionError: division by zero")
+
+
+def make(tiny: TinyBook, *names: str, everything: bool = False) -> tuple[bool, list[str]]:
+    lines: list[str] = []
+    return make_notebooks(tiny.book, names, everything=everything, jobs=2, say=lines.append), lines
+
+
+def stored(tiny: TinyBook) -> dict[str, bytes]:
+    return {str(path.relative_to(tiny.root)): path.read_bytes() for path in tiny.root.glob("book/*/*")}

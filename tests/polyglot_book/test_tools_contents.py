@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import polyglot_book
+from tests.polyglot_book.tiny_book import TinyBook
+
+KO = {"01-one": ("1. 쿼리와 키", []), "02-two": ("2. 쿼리와 키", ["01-one"])}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinyBook:
+    """Two chapters that say what they need, and a page that is no chapter."""
+    tiny = TinyBook(tmp_path / "book-root", ("01-one", "02-two", "index"))
+    for code in tiny.book.languages:
+        tiny.edit(f"chapters/{code}/01-one.md", "html_meta:", "needs: []\nhtml_meta:")
+        tiny.edit(f"chapters/{code}/02-two.md", "html_meta:", "needs:\n- 01-one\nhtml_meta:")
+    tiny.pretend_to_execute()
+    return tiny
+
+
+def test_the_outline_is_that_of_the_folders_language(tiny: TinyBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert polyglot_book.outline(tiny.root / "book/ko") == KO
+    monkeypatch.chdir(tiny.root / "book/en")
+    assert polyglot_book.outline()["02-two"] == ("2. Queries and keys", ["01-one"])
+    assert list(polyglot_book.outline()) == ["01-one", "02-two"]
+
+
+def test_the_text_counts_before_the_notebooks(tiny: TinyBook) -> None:
+    tiny.edit("chapters/ko/01-one.md", "1. 쿼리와 키", "1. 질문과 키")
+    assert polyglot_book.outline(tiny.root / "book/ko")["01-one"] == ("1. 질문과 키", [])
+
+
+def test_without_the_text_the_notebooks_tell_it(tiny: TinyBook) -> None:
+    shutil.rmtree(tiny.root / "chapters")
+    assert polyglot_book.outline(tiny.root / "book/ko") == KO
+    notebook = json.loads(tiny.read("book/ko/02-two.ipynb"))
+    assert notebook["metadata"]["needs"] == ["01-one"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("needs: []", "needs: 00-zero", "01-one.md: needs must be a list .* got '00-zero'"),
+        ("needs: []", "needs: [0]", r"01-one.md: needs must be a list .* got \[0\]"),
+        ("# 1. 쿼리와", "## 1. 쿼리와", "01-one.md: expected a title"),
+    ],
+)
+def test_a_chapter_without_title_or_with_other_needs(
+    tiny: TinyBook, old: str, new: str, message: str
+) -> None:
+    tiny.edit("chapters/ko/01-one.md", old, new)
+    with pytest.raises(ValueError, match=message):
+        polyglot_book.outline(tiny.root / "book/ko")
+
+
+def test_the_outline_loads_nothing_heavy(tiny: TinyBook) -> None:
+    code = (
+        "import sys, polyglot_book; polyglot_book.outline('book/ko');"
+        "print({'sphinx', 'jupytext', 'nbformat', 'nbclient'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tiny.root, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from polyglot_book.freshness import library_hash
+from polyglot_book.notebooks import pending
+from polyglot_book.stored import check_stored
+from tests.polyglot_book.kernels import Kernels, make, stored
+from tests.polyglot_book.tiny_book import TinyBook
+
+
+def test_nothing_is_executed_twice(tiny: TinyBook, kernels: Kernels) -> None:
+    ok, lines = make(tiny)
+    assert ok
+    assert kernels.started == 4
+    assert lines[0] == "executing 4 notebooks, 2 at a time"
+    assert {line.split()[1] for line in lines[1:]} == {f"{code}/01-one" for code in tiny.book.languages}
+    assert lines[-1].startswith("[4/4] ")
+    assert make(tiny) == (True, [])
+    assert kernels.started == 4
+
+
+def test_a_fresh_copy_executes_nothing(tiny: TinyBook, kernels: Kernels, tmp_path: Path) -> None:
+    make(tiny)
+    shutil.copytree(
+        tiny.root, tmp_path / "elsewhere" / "copy", ignore=shutil.ignore_patterns(".notebooks.json")
+    )
+    copy = TinyBook.__new__(TinyBook)
+    copy.root = tmp_path / "elsewhere" / "copy"
+    # What an editor or an import leaves behind is no part of the library.
+    copy.write("src/tinylib/__pycache__/x.pyc", "x")
+    copy.write("src/tinylib/.x.swp", "x")
+    assert make(copy) == (True, [])
+    assert kernels.started == 4
+    # From now on the copy knows what its notebooks were made with.
+    copy.edit("src/tinylib/__init__.py", "class Drawing", "class  Drawing")
+    assert make(copy)[0]
+    assert kernels.started == 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("1. Queries", "1. Questions"), ("hide-input", "hide-cell"), ("A square", "Four sides")]
+)
+def test_new_prose_keeps_the_outputs(tiny: TinyBook, kernels: Kernels, old: str, new: str) -> None:
+    make(tiny)
+    name = "book/en/01-one.ipynb"
+    marked = json.loads(stored(tiny)[name])
+    marked["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["kept"]}]
+    tiny.write(name, json.dumps(marked))
+    tiny.edit("chapters/en/01-one.md", old, new)
+    assert make(tiny) == (True, ["en/01-one: new text, outputs kept"])
+    assert kernels.started == 4
+    text = tiny.read(name)
+    assert new in text
+    assert "kept" in text
+
+
+@pytest.mark.parametrize("what", ["code", "library", "comment", "data", "tag", "id", "outputs", "notebook"])
+def test_what_outputs_depend_on_is_executed_again(tiny: TinyBook, kernels: Kernels, what: str) -> None:
+    make(tiny)
+    chapter = "chapters/en/01-one.md"
+    name = "book/en/01-one.ipynb"
+    match what:
+        case "code":
+            tiny.edit(chapter, "x = 6", "x = 5")
+        case "library":
+            tiny.edit("src/tinylib/__init__.py", "class Drawing", "class  Drawing")
+        case "data":
+            tiny.write("src/tinylib/data/x.csv", "1")
+        case "comment":  # a chapter may print the library's source
+            tiny.edit("src/tinylib/__init__.py", "def set_language(code):", "def set_language(code):  # str")
+        case "tag":
+            tiny.edit(chapter, "hide-input", "raises-exception")
+        case "id":
+            tiny.edit(chapter, "id: draw", "id: paint")
+        case "outputs":
+            tiny.edit(name, '"execution_count": 2', '"execution_count": 3')
+        case "notebook":
+            tiny.write(name, "{}")
+    every = what in {"library", "comment", "data"}
+    assert pending(tiny.book) == [f"{code}/01-one" for code in (tiny.book.languages if every else ["en"])]
+    make(tiny)
+    assert kernels.started == 4 + (4 if every else 1)
+    assert pending(tiny.book) == []
+    assert make(tiny) == (True, [])
+
+
+def test_moving_bytes_from_one_file_to_another_is_a_change(tiny: TinyBook) -> None:
+    tiny.write("src/tinylib/a.txt", "asrc/tinylib/b.txt\0b")
+    one = library_hash(tiny.book)
+    tiny.write("src/tinylib/a.txt", "a")
+    tiny.write("src/tinylib/b.txt", "b")
+    assert library_hash(tiny.book) != one
+
+
+DOCUMENTED = '''\
+"""Module."""
+def f(): "in line"; return 1
+class C:
+    """First.
+
+    Second.
+    """
+    x = """no docstring"""
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ('"""Module."""', '"""Another\n\nmodule."""', True),
+        ('"""Module."""\n', "", True),
+        ('"in line"', '"elsewhere"', True),
+        ("return 1", "return 2", False),
+        ("    Second.\n", "", True),
+        ("no docstring", "none", False),
+        ("class C", "class D", False),
+        ("def f(): ", "def f(:", False),
+    ],
+)
+def test_docstrings_are_no_part_of_the_library(tiny: TinyBook, old: str, new: str, same: bool) -> None:
+    tiny.write("src/tinylib/more.py", DOCUMENTED)
+    before = library_hash(tiny.book)
+    tiny.edit("src/tinylib/more.py", old, new)
+    assert (library_hash(tiny.book) == before) == same
+
+
+def test_a_docstring_changes_no_notebook(tiny: TinyBook, kernels: Kernels) -> None:
+    make(tiny)
+    before = stored(tiny)
+    tiny.edit("src/tinylib/__init__.py", "def square(side):", 'def square(side):\n    """Draw."""')
+    assert make(tiny) == (True, [])
+    assert (stored(tiny), kernels.started) == (before, 4)
+
+
+def test_a_page_with_the_outline_is_executed_again_when_a_title_changes(
+    tiny: TinyBook, kernels: Kernels
+) -> None:
+    for code in tiny.book.languages:
+        tiny.edit(f"chapters/{code}/01-one.md", "html_meta:", "needs: []\nhtml_meta:")
+    index = tiny.read("chapters/ko/01-one.md").replace("x = 6", "polyglot_book.outline()")
+    tiny.write("chapters/ko/index.md", index)
+    make(tiny)
+    tiny.edit("chapters/en/01-one.md", "1. Queries", "1. Questions")
+    assert pending(tiny.book) == ["en/01-one"]
+    make(tiny)
+    assert kernels.started == 5
+    tiny.edit("chapters/ko/01-one.md", "1. 쿼리", "1. 질문과")
+    assert pending(tiny.book) == ["ko/index", "ko/01-one"]
+    make(tiny)
+    assert kernels.started == 6
+
+
+@pytest.mark.usefixtures("kernels")
+def test_two_branches_that_edit_two_chapters_merge(tmp_path: Path) -> None:
+    tiny = TinyBook(tmp_path / "merged", ("01-one", "02-two"))
+
+    def git(*words: str) -> str:
+        own = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+        return subprocess.run(
+            ["git", *own, *words], cwd=tiny.root, check=True, capture_output=True, text=True
+        ).stdout
+
+    def commit() -> None:
+        assert make(tiny)[0]
+        git("add", ".")
+        git("commit", "-q", "-m", "x")
+
+    tiny.write(".gitignore", ".notebooks.json\n")
+    git("init", "-q", "-b", "main")
+    commit()
+    git("checkout", "-q", "-b", "other")
+    tiny.edit("chapters/en/01-one.md", "x = 6", "x = 5")
+    tiny.edit("chapters/ko/01-one.md", "x = 6", "x = 5")
+    tiny.edit("src/tinylib/__init__.py", "def square(side):", "def square(side=1):")
+    commit()
+    git("checkout", "-q", "main")
+    tiny.edit("chapters/en/02-two.md", "2. Queries", "2. Questions")
+    tiny.edit("chapters/ko/02-two.md", "x * 7", "x * 8")
+    tiny.edit("src/tinylib/__init__.py", 'language = "en"', '"""A library."""\nlanguage = code = "en"')
+    commit()
+    changed = git("diff", "--name-only", "HEAD~1", "--", "book").split()
+    assert changed == ["book/en/02-two.ipynb", "book/ko/02-two.ipynb"]
+    git("merge", "-q", "--no-edit", "other")
+    assert check_stored(tiny.book) == []
+    assert git("status", "--porcelain") == ""
