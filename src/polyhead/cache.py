@@ -19,10 +19,8 @@ class KVCache:
     in all, not n times each. It writes in place, and so keeps no gradients: use it under `torch.no_grad()`.
     New tokens count when the attention is done with them: after an error the same call can be made again.
 
-    Attributes:
-        length: how many tokens it holds.
-        fixed: the first use is the only one that fills it: a cross-attention's keys and values, which come
-            from the encoder, are computed once. `MultiHeadAttention` then projects queries alone.
+    A `fixed` one is filled by its first use alone: a cross-attention's keys and values, which come from the
+    encoder, are computed once, and after that `MultiHeadAttention` projects queries only.
     """
 
     @checked
@@ -46,11 +44,7 @@ class KVCache:
         key: Float[Tensor, "batch num_kv_heads num_new head_dim"],
         value: Float[Tensor, "batch num_kv_heads num_new head_dim"],
     ) -> tuple[Tensor, Tensor]:
-        """Write new tokens' keys and values after the others; they count from the next `advance`.
-
-        Returns:
-            All keys and values, the new ones included, (batch, num_kv_heads, num_tokens, head_dim): views.
-        """
+        """Write new tokens' keys and values after the others, and give all; they count from `advance` on."""
         if torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
             raise ValueError(
                 "key and value must need no gradient, got some that do: call the model under torch.no_grad()"

@@ -36,11 +36,6 @@ class DecoderLayer(nn.Module):
     output; then it passes the feed-forward network alone. The self-attention is always causal, in training
     and in evaluation.
 
-    Attributes:
-        self_attention, self_residual: the first sublayer and the way around it.
-        cross_attention, cross_residual: the second; None without cross-attention.
-        feed_forward, feed_forward_residual: the third.
-
     Source: Vaswani et al. 2017, section 3.1; without cross-attention, Radford et al. 2018.
     """
 
@@ -117,9 +112,7 @@ class DecoderLayer(nn.Module):
 class Decoder(nn.Module):
     """Decoder layers, one after another; with pre-norm, one more norm at the end.
 
-    Attributes:
-        layers: `nn.ModuleList` of `DecoderLayer`.
-        norm: `nn.LayerNorm`, or None with post-norm, where the last layer has normalised already.
+    With post-norm, where the last layer has normalised already, `norm` is None.
     """
 
     @checked

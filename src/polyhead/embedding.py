@@ -16,11 +16,7 @@ from polyhead.checked import Count, Positive, Probability, Size, checked, within
 class TokenEmbedding(nn.Module):
     """The row of each token, times √embed_dim where `scale`, then positions, segments, norm, dropout.
 
-    Attributes:
-        tokens: `nn.Embedding(vocab_size, embed_dim)`.
-        positions: `SinusoidalPositions`, `LearnedPositions`, or anything called in the same way.
-        segments: `nn.Embedding(num_segments, embed_dim)`, or None.
-        norm: `nn.LayerNorm` of the sum, or None.
+    `positions` are `SinusoidalPositions`, `LearnedPositions`, or anything called in the same way.
 
     Source: Vaswani et al. 2017, section 3.4; segments and norm, Devlin et al. 2018.
     """

@@ -24,10 +24,6 @@ from polyhead.multi_head.fused import MultiHeadAttention
 class EncoderLayer(nn.Module):
     """Two sublayers, each with its residual: every token asks all tokens; then each passes the FFN alone.
 
-    Attributes:
-        attention, attention_residual: the first sublayer and the way around it.
-        feed_forward, feed_forward_residual: the second.
-
     Source: Vaswani et al. 2017, section 3.1.
     """
 
@@ -51,14 +47,9 @@ class EncoderLayer(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch length embed_dim"], Float[Tensor, "batch num_heads length length"] | None
     ]:
-        """Pass the tokens through the layer.
+        """Pass the tokens through the layer; the rest goes to `MultiHeadAttention`.
 
-        Args:
-            x: the tokens.
-            mask: as `MultiHeadAttention` takes it; `token_mask[:, None]` for a (batch, length) mask of the
-                tokens that are no padding.
-            need_weights: also return the attention's weights.
-            head_gates: a factor for each head's output; 1 = as is.
+        For a (batch, length) mask of the tokens that are no padding, the mask is `token_mask[:, None]`.
         """
         asks = self.attention_residual.enter(x)
         update, weights = self.attention(asks, mask=mask, need_weights=need_weights, head_gates=head_gates)
@@ -70,9 +61,7 @@ class EncoderLayer(nn.Module):
 class Encoder(nn.Module):
     """Encoder layers, one after another; with pre-norm, one more norm at the end.
 
-    Attributes:
-        layers: `nn.ModuleList` of `EncoderLayer`.
-        norm: `nn.LayerNorm`, or None with post-norm, where the last layer has normalised already.
+    With post-norm, where the last layer has normalised already, `norm` is None.
     """
 
     @checked

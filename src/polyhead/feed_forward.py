@@ -26,9 +26,7 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 class FeedForward(nn.Module):
     """FFN(x) = activation(x W_1 + b_1) W_2 + b_2, the same for every token.
 
-    Attributes:
-        expand: `nn.Linear(embed_dim, ffn_dim)`.
-        contract: `nn.Linear(ffn_dim, embed_dim)`.
+    `expand` is x W_1 + b_1, to ffn_dim numbers a token; `contract` leads back to embed_dim.
 
     Source: Vaswani et al. 2017, section 3.3; our ffn_dim is their d_ff.
     """

@@ -38,17 +38,9 @@ def greedy_decode(
 ) -> Integer[Tensor, "batch num_new"]:
     """Take the most probable next token, again and again, until every sequence has ended.
 
-    The model runs in evaluation mode, and is left in the mode it was in.
-
-    Args:
-        model: a decoder alone, or one with an encoder, that gives logits.
-        prompt_ids: what the text begins with: at least a start token.
-        end_id: the token that ends a sequence.
-        max_new_tokens: how many tokens to make at most.
-        prompt_mask: True = a token, False = padding, left or right.
-        source_ids: what the encoder reads, where the model has one.
-        source_mask: True = a token, False = padding.
-        use_cache: keep keys and values; without it, each step computes all tokens again.
+    The model, which gives logits, runs in evaluation mode, and is left in the mode it was in. The prompts are
+    what the texts begin with, padded left or right; the sources what the encoder reads, if there is one. In
+    the masks True is a token and False padding. Without the cache each step computes all tokens again.
 
     Returns:
         The new tokens, in 64 bits: the end token included, and repeated after it.

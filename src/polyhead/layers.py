@@ -36,13 +36,7 @@ class LayerOptions(TypedDict, total=False):
     layer_norm_eps: Positive
 
 
-DEFAULTS: LayerOptions = {
-    "ffn_dim": None,
-    "dropout": 0.1,
-    "activation": "relu",
-    "norm_first": False,
-    "layer_norm_eps": 1e-5,
-}
+DEFAULTS = LayerOptions(ffn_dim=None, dropout=0.1, activation="relu", norm_first=False, layer_norm_eps=1e-5)
 
 
 def completed(options: LayerOptions) -> LayerOptions:

@@ -16,11 +16,7 @@ def causal_mask(num_queries: Size, num_keys: Size | None = None) -> Bool[Tensor,
     """No query sees a later key: mask[i, j] = (j ≤ i + num_keys - num_queries).
 
     With more keys than queries the queries are the last ones, as when earlier keys come from a cache: the
-    mask is aligned at its lower right corner.
-
-    Args:
-        num_queries: how many queries.
-        num_keys: how many keys, at least `num_queries`; as many as queries if not given.
+    mask is aligned at its lower right corner. Without `num_keys` there are as many as queries.
     """
     num_keys = num_queries if num_keys is None else num_keys
     if num_keys < num_queries:
@@ -32,12 +28,7 @@ def causal_mask(num_queries: Size, num_keys: Size | None = None) -> Bool[Tensor,
 def padding_mask(
     valid_lens: Integer[Tensor, " batch"] | Integer[Tensor, "batch num_queries"], num_keys: Size
 ) -> Bool[Tensor, "batch num_queries_or_1 num_keys"]:
-    """Only the first `valid_lens` keys of each sequence count: mask[b, i, j] = (j < valid_lens[b, i]).
-
-    Args:
-        valid_lens: from 0 to `num_keys`; one length a sequence, or one a query.
-        num_keys: how many keys there are, padding included.
-    """
+    """Only the first `valid_lens` keys count, of each sequence or for each query: j < valid_lens[b, i]."""
     lens = valid_lens.long()
     outside = (lens < 0) | (lens > num_keys)
     if not (lens.is_meta or torch.compiler.is_compiling()) and outside.any():
@@ -52,12 +43,9 @@ def padding_mask(
 def to_torch_mha_masks(mask: Mask, num_heads: Size) -> dict[str, Tensor]:
     """Our mask as the keyword arguments of `torch.nn.MultiheadAttention`, where True means *ignore*.
 
-    Use as `attention(query, key, value, **to_torch_mha_masks(mask, num_heads))`.
-
-    Args:
-        mask: (num_queries, num_keys), (batch, num_queries or 1, num_keys), or with four dimensions
-            (batch, num_heads or 1, num_queries or 1, num_keys).
-        num_heads: how many heads the module has.
+    For a module of `num_heads` heads: `attention(query, key, value, **to_torch_mha_masks(mask, num_heads))`.
+    The mask is (num_queries, num_keys), (batch, num_queries or 1, num_keys), or with four dimensions (batch,
+    num_heads or 1, num_queries or 1, num_keys).
 
     Returns:
         `key_padding_mask`, (batch, num_keys), for a mask that is the same for every query of a sequence;

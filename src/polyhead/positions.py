@@ -40,10 +40,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """x + P with a table P that is learned like any other weight: one row for each position.
-
-    Attributes:
-        table: `nn.Embedding(max_length, embed_dim)`; there is no row for a later position.
+    """x + P with a `table` P that is learned like any other weight: one row for each of max_length positions.
 
     Source: Gehring et al. 2017, section 3.1; BERT, GPT-2 and BART have one.
     """

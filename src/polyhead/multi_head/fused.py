@@ -21,10 +21,8 @@ class MultiHeadAttention(nn.Module):
     numbers unless the weights are asked for, or the mask has one. (On a CPU, PyTorch's own function builds
     one where dropout acts.)
 
-    Attributes:
-        input_projection: `nn.Linear(embed_dim, embed_dim + 2 · num_kv_heads · head_dim)`: queries of all
-            heads, then keys, then values.
-        output_projection: `nn.Linear(embed_dim, embed_dim)`.
+    `input_projection` gives the queries of all heads, then keys, then values: embed_dim + 2 · num_kv_heads ·
+    head_dim numbers a token.
 
     Source: Vaswani et al. 2017, section 3.2.2; our embed_dim is their d_model, num_heads their h, head_dim
     their d_k = d_v.
@@ -75,19 +73,16 @@ class MultiHeadAttention(nn.Module):
         """Attend; with one argument, to the sequence itself.
 
         Args:
-            query: the vectors that ask.
-            key: those that are compared; `query` if not given.
-            value: those that are mixed; `key` if not given.
+            query: what asks.
+            key: what is compared; `query` if not given.
+            value: what is mixed; `key` if not given.
             mask: see `scaled_dot_product_attention`. With a cache, num_keys counts all.
             is_causal: let no query see a later key, as `causal_mask` says; both this and `mask` must allow.
-            need_weights: also return the weights, which takes the explicit softmax.
+            need_weights: also return the weights, dropout included, which takes the explicit softmax.
             cache: where earlier keys and values are; the new ones are added to it. From a complete one
                 (`KVCache(fixed=True)` after its first use) all come, and `key` and `value` are not read.
                 What a cache is given must be finite: it may be seen later, and is not hidden.
             head_gates: a factor for each head's output; 1 = as is.
-
-        Returns:
-            The output and the weights, dropout included, or None.
         """
         key = query if key is None else key
         value = key if value is None else value

@@ -16,9 +16,8 @@ class LoopedMultiHeadAttention(nn.Module):
 
     With biases it has 4 · (embed_dim² + embed_dim) parameters, however many heads there are.
 
-    Attributes:
-        heads: a `nn.ModuleList` of `num_heads` heads from embed_dim to head_dim = embed_dim / num_heads.
-        output_projection: `nn.Linear(embed_dim, embed_dim)`, the transpose of W_O as its weight.
+    Each of the `heads` goes from embed_dim to head_dim = embed_dim / num_heads; the weight of
+    `output_projection` is the transpose of W_O.
 
     Source: Vaswani et al. 2017, section 3.2.2.
     """
