@@ -57,9 +57,10 @@ lab: $(INSTALLED)           ## open the notebooks in JupyterLab, which it instal
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab
 	@.venv/bin/jupyter-lab book
 
+# Long files first: at the end all processes have something to do.
 test: site lint             ## run every check: code, translations, notebooks, pages in a browser
 	@echo "Running the tests ..."
-	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --nbval tests book
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --nbval tests/course book tests
 
 notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
 	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)
