@@ -14,6 +14,8 @@ from bs4 import BeautifulSoup, Comment, Doctype, Tag
 # What is the same in every language: code, formulas, figures, and names of languages.
 NOT_PROSE = "script, style, noscript, pre, code, kbd, samp, math, svg, [translate=no]"
 _SPOKEN_ATTRIBUTES = ("title", "aria-label", "alt", "placeholder", "data-bs-title")
+# The English name of a term that is emphasized or a link, so that the two are not one text.
+_GLOSS = re.compile(r"[（(][\w\s.,，;；–-]+([）)].?|[;；])")
 _WORD = re.compile(r"[A-Za-z]{2}")
 _OWN_SCRIPT = re.compile(r"[\u3005-\u3007\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")
 _LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "video": "src", "audio": "src"}
@@ -40,8 +42,9 @@ def english_left(page: BeautifulSoup, allowed: Collection[str] = (), ignore: str
     root = page.html
     if root is None or not re.match("(zh|ko|ja)(-|$)", str(root.get("lang", ""))):
         return []
-    found = [text for text in _spoken(root, ignore) if _WORD.search(text) and not _OWN_SCRIPT.search(text)]
-    return [text for text in dict.fromkeys(found) if text not in allowed]
+    latin = [text for text in _spoken(root, ignore) if _WORD.search(text) and not _OWN_SCRIPT.search(text)]
+    found = [text for text in latin if not _GLOSS.fullmatch(text)]
+    return [text for text in dict.fromkeys(found) if not {text, text.strip(" .,;。，；")} & set(allowed)]
 
 
 def _spoken(root: Tag, ignore: str) -> Iterator[str]:

@@ -50,6 +50,11 @@ class _ThisPython(KernelSpecManager):
         return KernelSpec(**get_kernel_dict(_KERNEL_OPTIONS, ["-Xfrozen_modules=off"]))
 
 
+def is_starter(cell: NotebookNode) -> bool:
+    """Whether an exercise begins with this cell, whose output would give away what the reader is to find."""
+    return "starter" in cell.metadata.get("tags", [])
+
+
 async def execute(notebook: NotebookNode, folder: Path) -> None:
     """Execute every code cell of a notebook in a folder, and put the outputs into the notebook.
 
@@ -83,7 +88,7 @@ async def _execute_cell(client: NotebookClient, cell: NotebookNode, number: int)
             raise asyncio.CancelledError from None
         raise CellFailure(cell.id, "the kernel died (out of memory?)") from None
     if cell.cell_type == "code":
-        cell.outputs = [_clean(output) for output in _merged(cell.outputs)]
+        cell.outputs = [] if is_starter(cell) else [_clean(output) for output in _merged(cell.outputs)]
 
 
 def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:

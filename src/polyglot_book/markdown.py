@@ -35,10 +35,12 @@ class Prose:
     Attributes:
         text: The words.
         marked: Whether it holds a link, a citation or emphasis, as the entry of a bibliography does.
+        heading: Whether it is a heading or a title.
     """
 
     text: str
     marked: bool = False
+    heading: bool = False
 
 
 @dataclass
@@ -97,7 +99,7 @@ class _Reader(HTMLParser):
         # The open HTML elements, and whether each is marked as another language.
         self._open: list[tuple[str, bool]] = []
         self._words: list[str] = []
-        self._marked = False
+        self._marked = self._heading = False
 
     def read(self, text: str) -> None:
         """Add a text's parts to the result."""
@@ -109,6 +111,9 @@ class _Reader(HTMLParser):
         match token.type:
             case "heading_open":
                 result.headings.append(int(token.tag[1:]))
+                self._heading = True
+            case "heading_close":
+                self._heading = False
             case "math_block" | "math_block_label" | "amsmath":
                 result.formulas[_formula(token.content)] += 1
                 if token.type == "math_block_label":
@@ -126,7 +131,7 @@ class _Reader(HTMLParser):
     def _paragraph(self) -> None:
         """Add the words collected to the prose."""
         if text := _URL.sub("", "".join(self._words)).strip():
-            self.result.prose.append(Prose(text, self._marked))
+            self.result.prose.append(Prose(text, self._marked, self._heading))
         self._words, self._marked = [], False
 
     def _say(self, words: str) -> None:
@@ -152,7 +157,9 @@ class _Reader(HTMLParser):
         elif name in _PATH_ARGUMENT:
             result.links[argument] += 1
         elif argument and name not in _LITERAL:
+            self._heading = True
             self.read(argument)
+            self._heading = False
         if alt := options.get("alt"):
             result.prose.append(Prose(str(alt)))
         if name not in _LITERAL:

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from polyglot_book.chapters import Chapter, read_chapter, read_text, stems
 from polyglot_book.config import Book
 from polyglot_book.edits import write_atomically
-from polyglot_book.execution import CellFailure, execute
+from polyglot_book.execution import CellFailure, execute, is_starter
 from polyglot_book.freshness import library_hash, read_records, state, write_records
 
 _v4: Any = nbformat.v4  # its functions carry no types
@@ -25,8 +25,11 @@ Say = Callable[[str], None]
 
 
 def make_notebook(chapter: Chapter) -> NotebookNode:
-    """Make a chapter's notebook without outputs."""
+    """Make a chapter's notebook without outputs; of a starter, nothing is compared either."""
     notebook = chapter.notebook()
+    for cell in notebook.cells:
+        if is_starter(cell):
+            cell.metadata["tags"] = [*cell.metadata["tags"], "nbval-ignore-output"]
     notebook.metadata["polyglot_book"] = {"derived_from": chapter.where, "command": COMMAND}
     return notebook
 
@@ -48,10 +51,10 @@ def read_notebook(path: Path) -> NotebookNode | None:
     return notebook if all("id" in cell for cell in notebook.cells) else None
 
 
-def _code(notebook: NotebookNode) -> list[tuple[str, str, bool]]:
+def _code(notebook: NotebookNode) -> list[tuple[str, str, bool, bool]]:
     """Give what execution depends on; the other tags only change what a page shows."""
     return [
-        (cell.id, cell.source, "raises-exception" in cell.metadata.get("tags", []))
+        (cell.id, cell.source, "raises-exception" in cell.metadata.get("tags", []), is_starter(cell))
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]

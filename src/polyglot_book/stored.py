@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 
 from polyglot_book.chapters import read_all
 from polyglot_book.config import Book
+from polyglot_book.execution import is_starter
 from polyglot_book.notebooks import COMMAND, make_notebook, orphans, read_notebook
 from polyglot_book.violations import Violation
 
@@ -71,6 +72,8 @@ def _outputs(notebook: NotebookNode) -> Iterator[_Finding]:
             yield cell.id, "never executed", _AGAIN
         elif cell.execution_count != number:
             yield cell.id, f"executed as number {cell.execution_count}, expected {number}", _AGAIN
+        if cell.outputs and is_starter(cell):
+            yield cell.id, "the output of a starter", _AGAIN
         for output in cell.outputs:
             yield from ((cell.id, *finding) for finding in _output(cell, output))
 

@@ -23,10 +23,14 @@ class Terms:
     Attributes:
         permitted: Every term, by language.
         avoid: By language, each form to avoid and the term to write instead.
+        gloss: By language, each term that chapters gloss, and its name in the reference's language.
+        wording: By language, patterns that no chapter may use, and what to write instead.
     """
 
     permitted: dict[str, list[str]] = field(default_factory=dict)
     avoid: dict[str, dict[str, str]] = field(default_factory=dict)
+    gloss: dict[str, dict[str, str]] = field(default_factory=dict)
+    wording: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def avoided_in(self, language: str, text: str) -> dict[str, str]:
         """Find the forms to avoid in a text, each with the term to write instead."""
@@ -40,7 +44,19 @@ class Terms:
                 for start, stop in spans
             ):
                 found[form] = term
+        for pattern, advice in self.wording.get(language, {}).items():
+            if match := re.search(pattern, text):
+                found[match.group()] = advice
         return found
+
+    def first_use(self, language: str, term: str, text: str) -> int | None:
+        """Find where a text first uses a term, and not a longer one that it is a part of."""
+        longer = [each for each in self.permitted.get(language, []) if term in each and each != term]
+        covered = [match.span() for each in longer for match in _pattern(each).finditer(text)]
+        for match in _pattern(term).finditer(text):
+            if not any(start <= match.start() < stop for start, stop in covered):
+                return match.end()
+        return None
 
     def _permitted_in(self, language: str, text: str) -> list[tuple[int, int]]:
         terms = self.permitted.get(language, [])
@@ -77,10 +93,16 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
     if not isinstance(document, Mapping) or not isinstance(document.get("terms", {}), Mapping):
         return terms, [Violation(where, "", "not a mapping with the key terms", "write terms: {…}")]
     violations = [
-        Violation(where, "", f"unknown key {key!r}", "only terms and labels belong here")
-        for key in document.keys() - {"terms", "labels"}
+        Violation(where, "", f"unknown key {key!r}", "only terms, labels and wording belong here")
+        for key in document.keys() - {"terms", "labels", "wording"}
     ]
-    for section, others in (("terms", {"avoid", "means", "note"}), ("labels", set[str]())):
+    for code, patterns in (document.get("wording") or {}).items():
+        try:
+            terms.wording[code] = {pattern: str(advice) for pattern, advice in patterns.items()}
+            [re.compile(pattern) for pattern in patterns]
+        except (AttributeError, TypeError, re.error) as error:
+            violations.append(Violation(where, "", f"wording: {code}: {error}", "write {pattern: advice}"))
+    for section, others in (("terms", {"avoid", "means", "note", "gloss"}), ("labels", set[str]())):
         entries = document.get(section) or {}
         if not isinstance(entries, Mapping):
             violations.append(Violation(where, "", f"{section} is not a mapping", "write key: {en: …}"))
@@ -93,6 +115,10 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
                     terms.permitted.setdefault(code, []).append(entry[code])
                     forms = entry.get("avoid", {}).get(code, [])
                     terms.avoid.setdefault(code, {}).update(dict.fromkeys(forms, entry[code]))
+                    foreign = entry[code].casefold() != entry[book.reference.code].casefold()
+                    # One character is a word only in its sentence, which a machine does not read.
+                    if entry.get("gloss", True) and foreign and len(entry[code]) > 1:
+                        terms.gloss.setdefault(code, {})[entry[code]] = entry[book.reference.code]
     return terms, violations
 
 
@@ -106,7 +132,7 @@ def _problems(entry: object, codes: Set[str], others: Set[str]) -> Iterator[tupl
     yield from _missing(entry, codes, "")
     for key in sorted(others & entry.keys()):
         value = entry[key]
-        if key == "note" and isinstance(value, str):
+        if (key == "note" and isinstance(value, str)) or (key == "gloss" and isinstance(value, bool)):
             continue
         if not isinstance(value, Mapping) or not value.keys() <= codes:
             yield f": {key} is not by language", "write it as {en: …}"

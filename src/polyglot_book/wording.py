@@ -1,11 +1,11 @@
-"""Checks a translation's words: nothing left in English, one Chinese script, and no form to avoid."""
+"""Checks a translation's words: nothing left in English, one script, no form to avoid, terms glossed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from polyglot_book.chapters import Cell, read_all
+from polyglot_book.chapters import Cell, Chapter, read_all
 from polyglot_book.config import Book
 from polyglot_book.markdown import Prose, anatomy
 from polyglot_book.script import script_of, simplified_in, traditional_in
@@ -40,6 +40,8 @@ def check_wording(book: Book) -> list[Violation]:
                 violations += _untranslated(chapter.where, cell.id, prose, same if latin else None)
             violations += _script(chapter.where, cell.id, code, prose)
             violations += _avoided(chapter.where, cell.id, code, prose, terms)
+        if "needs" in chapter.metadata:
+            violations += _unglossed(chapter, code, book, terms)
     return violations
 
 
@@ -79,3 +81,19 @@ def _avoided(where: str, cell: str, code: str, prose: list[Prose], terms: Terms)
     text = "\n\n".join(re.sub(r"(?<=[\u3400-\u9fff])\n(?=[\u3400-\u9fff])", "", each.text) for each in prose)
     for form, term in terms.avoided_in(code, text).items():
         yield Violation(where, cell, f"the wording {form!r} is to be avoided", f"write {term!r}")
+
+
+def _unglossed(chapter: Chapter, code: str, book: Book, terms: Terms) -> Iterator[Violation]:
+    """Find terms whose first use in a chapter, headings and figures aside, goes without the English name."""
+    cells = [cell for cell in chapter.cells if cell.kind == "markdown"]
+    texts = {
+        cell.id: "\n\n".join(each.text for each in _prose(cell, code, book) if not each.heading)
+        for cell in cells
+    }
+    for term, name in terms.gloss.get(code, {}).items():
+        for cell, text in texts.items():
+            if (end := terms.first_use(code, term, text)) is None:
+                continue
+            if not re.match(rf"\s?[（(][^（）()]*{re.escape(name)}", text[end:], re.IGNORECASE):
+                yield Violation(chapter.where, cell, f"{term} is used first here", f"write {term}（{name}）")
+            break

@@ -42,7 +42,7 @@ def text(key: str, **values: object) -> str:
 
 
 def sentence() -> list[str]:
-    """The book's example sentence, 中和有一個永和路 ("Zhonghe has a Yonghe Road"), as four tokens."""
+    """The book's example sentence, 中和有一條永和路 ("Zhonghe has a Yonghe Road"), as four tokens."""
     return [text(f"token.{key}") for key in ("zhonghe", "has", "one", "yonghe_road")]
 
 

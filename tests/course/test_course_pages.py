@@ -16,7 +16,19 @@ ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 PAGES = [TOC["root"], *(page["file"] for home in TOC["chapters"] for page in [home, *home["sections"]])]
 # Names that are the same in every language.
-NAMES = {"Polyhead", ".ipynb", ".md", ".pdf", "softmax", "dropout", "PyTorch", "d2l 1.0", "NaN", "NaN."}
+NAMES = {
+    "Polyhead",
+    ".ipynb",
+    ".md",
+    ".pdf",
+    "softmax",
+    "dropout",
+    "Dropout",
+    "PyTorch",
+    "d2l 1.0",
+    "NaN",
+    "NaN.",
+}
 NAMES |= {
     "（Cordonnier et al. 2020）",
     "Hugging Face",
@@ -28,6 +40,19 @@ NAMES |= {
     "Llama",
     "GELU",
     "logit",
+    "RoPE",
+    "ALiBi",
+    "BERT",
+    "GPT-2",
+    "BLOOM",
+    "tensor2tensor",
+    "blind",
+    "modeling.py",
+    "Dive into Deep Learning",
+    "Transformer, 2017",
+    "Transformer，2017",
+    *("Zhōnghé", "yǒu", "yì tiáo", "Yǒnghé Lù"),
+    *("bad", "chafed", "defahc", "face", "ecaf"),  # words that a small model writes backwards
     "self-attention in the encoder",  # the paper's own names for the three uses
     "encoder-decoder attention",
 }
@@ -50,6 +75,7 @@ CLIPPED = """
 # The smallest text of the figures, in pixels on the screen.
 SMALLEST = """
 () => Math.min(99, ...[...document.querySelectorAll('svg.polyglot-figure text')]
+  .filter(text => text.textContent.trim())
   .map(text => { const to = text.getScreenCTM(); return text.getBBox().height * Math.hypot(to.c, to.d); }))
 """
 

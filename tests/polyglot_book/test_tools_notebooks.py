@@ -87,6 +87,21 @@ def test_a_cell_may_raise_where_it_says_so_and_its_traceback_names_no_machine(ti
     assert "0x…" in text
 
 
+@pytest.mark.usefixtures("library")
+def test_a_starter_is_executed_and_its_output_neither_stored_nor_compared(tiny: TinyBook) -> None:
+    started = "import pathlib; pathlib.Path('started').write_text('yes'); print('well done')"
+    tiny.edit("chapters/en/01-one.md", "tinylib.square(x * 7)", started)
+    assert make(tiny, "en")[0]
+    assert b"well done\\n" in stored(tiny)["book/en/01-one.ipynb"]
+    (tiny.root / "book/en/started").unlink()
+    tiny.edit("chapters/en/01-one.md", "tags: [hide-input]", "tags: [starter]")
+    assert make(tiny, "en")[0]
+    cell = json.loads(stored(tiny)["book/en/01-one.ipynb"])["cells"][3]
+    assert (tiny.root / "book/en/started").is_file()
+    assert cell["outputs"] == []
+    assert cell["metadata"]["tags"] == ["starter", "nbval-ignore-output"]
+
+
 def test_a_dead_kernel_names_its_cell(tiny: TinyBook) -> None:
     tiny.edit("chapters/en/01-one.md", "import tinylib\n", "import os\nos._exit(1)\n")
     ok, lines = make(tiny, "en")

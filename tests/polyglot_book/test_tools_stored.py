@@ -53,6 +53,11 @@ def test_executed_notebooks_pass(executed: TinyBook) -> None:
         (outputs(1, show("image/png", "aaaa")), "setup", "a bitmap (image/png)"),
         (outputs(1, show("image/jpeg", "aaaa")), "setup", "a bitmap (image/jpeg)"),
         (outputs(1, show("image/gif", "aaaa")), "setup", "a bitmap (image/gif)"),
+        (
+            lambda cells: cells[1].update(metadata={"tags": ["starter"]}, outputs=[stream("done")]),
+            "setup",
+            "the output of a starter",
+        ),
         (outputs(1, SVG), "setup", "a figure without alternative text"),
         (lambda cells: cells[3]["metadata"].update(execution={}), "draw", "execution timestamps"),
         (outputs(1, stream("/home/me/x.py")), "setup", "a path of one machine"),

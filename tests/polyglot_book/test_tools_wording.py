@@ -164,3 +164,59 @@ def test_alternative_text_in_the_other_script_is_found(tiny: TinyBook) -> None:
 )
 def test_forms_to_avoid_are_found(tiny: TinyBook, code: str, text: str, what: list[str]) -> None:
     assert check(tiny, code, text) == what
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("두 수를 더합니다.", ["the wording '수를' is to be avoided"]),
+        ("더할 수 있고, 함수의 개수는 둘입니다.", []),
+        ("`두 수를` $수를$", []),
+    ],
+)
+def test_a_pattern_that_a_language_avoids_is_found_in_its_prose(
+    tiny: TinyBook, text: str, found: list[str]
+) -> None:
+    pattern = r"(?<=\\s)수(?:를|는)?(?=[\\s.,])(?!\\s*있)"
+    tiny.edit("terms.yml", "labels:", f'wording: {{ko: {{"{pattern}": 값}}}}\nlabels:')
+    assert check(tiny, "ko", text) == found
+
+
+def glossed(tiny: TinyBook, text: str) -> list[str]:
+    """Give the cells of a chapter, with this one before the others, that use a term without its name."""
+    name = "chapters/ko/01-one.md"
+    cell = f'+++ {{"id": "new"}}\n\n{text}\n\n+++ {{"id": "title"'
+    tiny.edit(name, "description: tiny\n", "description: tiny\nneeds: []\n")
+    tiny.edit(name, '+++ {"id": "title"', cell)
+    return [each.cell for each in check_wording(tiny.book) if "is used first here" in each.what]
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("쿼리(query)는 묻습니다.", []),
+        ("**쿼리**(query, 질문)", []),
+        ("쿼리（Query）", []),
+        ("쿼리는 묻습니다. 쿼리(query)", ["new"]),
+        ("쿼리(key)", ["new"]),
+        ("## 쿼리\n\n쿼리(query)", []),
+        (":::{note} 쿼리\n쿼리(query)\n:::", []),
+        ("`쿼리`", ["why"]),
+        ("묻는 벡터", ["why"]),
+    ],
+)
+def test_a_term_has_its_english_name_where_a_chapter_first_uses_it(
+    tiny: TinyBook, text: str, cells: list[str]
+) -> None:
+    assert glossed(tiny, text) == cells
+
+
+def test_a_term_of_everyday_words_and_part_of_a_longer_one_needs_no_name(tiny: TinyBook) -> None:
+    tiny.edit(
+        "terms.yml",
+        "labels:",
+        "  long: {en: query matrix, zh-TW: 查詢矩陣, zh-CN: 查询矩阵, ko: 쿼리 행렬}\nlabels:",
+    )
+    assert glossed(tiny, "쿼리 행렬(query matrix)") == ["why"]
+    tiny.edit("terms.yml", "    ko: 쿼리\n", "    ko: 쿼리\n    gloss: false\n")
+    assert [each for each in check_wording(tiny.book) if "is used first here" in each.what] == []

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 import polyhead
 from polyhead import checks
+from tests.polyhead import parallel_answers, rotary_answers
 
 sdpa = F.scaled_dot_product_attention
 ROOT = math.sqrt(7)
@@ -183,7 +184,53 @@ def crossed(*order, masked=False, **options):
     return candidate
 
 
+# ---- a test of what a model sees, and greedy decoding
+
+
+def future_test(modes=(True, False), seed=True, place=-1, compared=slice(None, -1), combine=any):
+    """Change the last token (or the one at `place`) and compare outputs before it, in these modes."""
+
+    def candidate(model, ids, vocab_size):
+        other = ids.clone()
+        other[:, place] = (other[:, place] + 1) % vocab_size
+        moved = []
+        for training in modes:
+            model.train(training)
+            outputs = []
+            for each in (ids, other):
+                if seed:
+                    torch.manual_seed(0)
+                outputs.append(model(each)[:, compared])
+            moved.append(not torch.allclose(*outputs))
+        return combine(moved)
+
+    return candidate
+
+
+def decoding(new=True, with_end=True, stop=True, given=slice(None), place=-1, sign=1, extra=0):
+    """Greedy decoding, or one that is wrong in one of many ways."""
+
+    def candidate(model, prompt_ids, end_id, max_new_tokens):
+        ids = prompt_ids
+        for _ in range(max_new_tokens + extra):
+            token = (sign * model(ids[:, given])[:, place]).argmax(dim=-1)
+            if token.item() == end_id and not with_end:
+                break
+            ids = torch.cat((ids, token[:, None]), dim=1)
+            if token.item() == end_id and stop:
+                break
+        return ids[:, prompt_ids.shape[1] if new else 0 :]
+
+    return candidate
+
+
 RIGHT = {
+    checks.sees_future: [
+        future_test(),
+        lambda *inputs: torch.tensor(future_test()(*inputs)),
+    ],
+    checks.greedy: [decoding(), lambda *inputs: decoding()(*inputs).int().long()],
+    checks.rotary_positions: rotary_answers.RIGHT,
     checks.attention: [
         attend,
         polyhead.scaled_dot_product_attention,
@@ -202,7 +249,9 @@ RIGHT = {
         spoiling(sdpa),
     ],
     checks.multi_head: [joined(cat(-1)), joined(stack(2, 2, 5, 12)), by_blocks, library],
+    checks.multi_head_attention: parallel_answers.RIGHT,
     checks.cached_mask: [lambda old, new: polyhead.causal_mask(new, old + new)],
+    checks.causal_mask: [polyhead.causal_mask, lambda n: torch.arange(n) <= torch.arange(n)[:, None]],
     checks.encoder_layer: [layer(), lambda *inputs: (layer()(*inputs), None)],
     checks.sinusoidal_positions: [
         waves(right_speed),
@@ -215,6 +264,25 @@ RIGHT = {
 }
 
 WRONG = {
+    checks.sees_future: [
+        ("future_seed", future_test(seed=False)),
+        ("future_eval_only", future_test(modes=(False,))),
+        ("future_train_only", future_test(modes=(True,))),
+        ("future_train_only", future_test(modes=(True,), seed=False)),
+        ("future_whole", future_test(compared=slice(None))),
+        ("future_never", future_test(place=0, compared=slice(0))),
+        ("future_near", future_test(compared=slice(1))),
+    ],
+    checks.greedy: [
+        ("greedy_prompt", decoding(new=False)),
+        ("greedy_no_end", decoding(with_end=False)),
+        ("greedy_no_stop", decoding(stop=False)),
+        ("greedy_limit", decoding(extra=-3)),
+        ("greedy_last_only", decoding(given=slice(-1, None))),
+        ("greedy_first_place", decoding(place=0)),
+        ("greedy_least", decoding(sign=-1)),
+    ],
+    checks.rotary_positions: rotary_answers.WRONG,
     checks.attention: [
         ("unscaled", lambda q, k, v: dots(q, k).softmax(-1) @ v),
         ("unscaled", lambda q, k, v: (dots(q, k).softmax(-1) @ v, None)),
@@ -248,6 +316,7 @@ WRONG = {
         *(("concat_axis", joined(cat(dim, 2, 5, 12))) for dim in (0, 1)),
         *(("concat_axis", joined(stack(dim, 2, 5, 12))) for dim in (1, 3)),
     ],
+    checks.multi_head_attention: parallel_answers.WRONG,
     checks.cached_mask: [
         ("cache_upper_left", lambda old, new: ones(old, new).tril()),
         ("mask_inverted", lambda old, new: ~polyhead.causal_mask(new, old + new)),
@@ -256,6 +325,15 @@ WRONG = {
         ("cache_open", ones),
         ("cache_hidden", lambda old, new: ones(old, new).tril(old) & (torch.arange(old + new) >= old)),
         ("cache_order", lambda old, new: ones(old, new).tril(old).roll(new, 1)),
+    ],
+    checks.causal_mask: [
+        ("causal_additive", lambda n: torch.full((n, n), -math.inf).triu(1)),
+        ("causal_floats", lambda n: torch.ones(n, n).tril()),
+        ("mask_inverted", lambda n: torch.full((n, n), -math.inf).triu(1).bool()),
+        ("causal_strict", lambda n: torch.ones(n, n).tril(-1).bool()),
+        ("causal_ahead", lambda n: torch.ones(n, n).tril(1).bool()),
+        ("causal_upper", lambda n: torch.ones(n, n).triu().bool()),
+        ("causal_open", lambda n: torch.ones(n, n).bool()),
     ],
     checks.encoder_layer: [
         ("norm_first", pre_norm),
@@ -285,8 +363,10 @@ WRONG = {
         *(("cross_causal", crossed(0, 1, masked=masked, is_causal=True)) for masked in (False, True)),
     ],
 }
-# Right for several new tokens, and not for one; right with a cache, and not without.
+# Right for several new tokens, and not for one; right with a cache, and not without; right if the text ends.
 LATE = [
+    (checks.greedy, "greedy_limit", decoding(extra=1)),
+    (checks.greedy, "greedy_limit", decoding(extra=99)),
     (checks.cached_mask, "mask_inverted", lambda old, new: polyhead.causal_mask(new, old + new) & (new > 1)),
     (checks.cached_mask, "cache_ahead", lambda old, new: ones(old, new).tril(old or 1)),
 ]

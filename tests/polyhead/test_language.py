@@ -46,8 +46,8 @@ def test_another_code_is_refused_and_leaves_the_language_alone(code, error):
 def test_sentence():
     expected = {
         "en": ["Zhonghe", "has", "a", "Yonghe Road"],
-        "zh-TW": ["中和", "有", "一個", "永和路"],
-        "zh-CN": ["中和", "有", "一个", "永和路"],
+        "zh-TW": ["中和", "有", "一條", "永和路"],
+        "zh-CN": ["中和", "有", "一条", "永和路"],
     }
     for code, tokens in expected.items():
         set_language(code)
@@ -91,7 +91,7 @@ def test_every_entry_has_every_language_and_nothing_else():
     for label in LABELS.values():
         assert set(label) == set(LANGUAGES)
     for term in TERMS.values():
-        assert {*LANGUAGES, "means"} <= set(term) <= {*LANGUAGES, "means", "avoid", "note"}
+        assert {*LANGUAGES, "means"} <= set(term) <= {*LANGUAGES, "means", "avoid", "note", "gloss"}
         assert set(term["means"]) == set(LANGUAGES) >= set(term.get("avoid", {}))
     for entry in (*LABELS.values(), *TERMS.values()):
         for code in LANGUAGES:

@@ -5,78 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-import torch
 
 from polyhead import plots
 from polyhead.language import text
-from polyhead.plots.drawing import BLUE, GREY
+from polyhead.plots.drawing import BLUE
 from tests.polyhead import figures
 from tests.polyhead.figures import FIGURES, arrows, axes_of, boxes, marks, scale, words
 
 # ---- curves
-
-
-def test_scaled_and_unscaled_curves_are_what_their_labels_say():
-    entropy = {"scaled": [3.0, 2.75, 2.5], "unscaled": [2.0, 1.0, 0.5]}
-    gradient = {"unscaled": [0.75, 0.25, 0.125], "scaled": [0.5, 0.625, 0.5]}
-    upper, lower = axes_of(plots.scaling_curves([2, 8, 32], entropy, gradient, num_keys=32))
-    across = scale(lower, "x", lambda label: math.log2(float(label)))
-    for axes, curves in ((upper, entropy), (lower, gradient)):
-        shown = marks(axes, across, scale(axes, "y"))
-        for name, curve in curves.items():
-            expected = zip((1, 3, 5), curve, strict=True)
-            assert [tuple(place) for place in shown[text(f"curve.{name}")]] == [
-                pytest.approx(point, abs=1e-3) for point in expected
-            ]
-
-
-def test_equal_weights_are_a_line_at_the_largest_entropy():
-    upper, _ = axes_of(FIGURES["scaling_curves"]())
-    (line,) = (
-        shape.corners for group in figures.parts(upper, "line2d") for shape in figures.shapes(group)
-        if f"stroke: {GREY}" in figures.style(group)
-    )  # fmt: skip
-    assert [scale(upper, "y")(point.y) for point in line] == pytest.approx([math.log(32)] * 2, abs=1e-3)
-
-
-def power(label: str) -> float:
-    return float(label.removeprefix("10").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
-
-
-@pytest.mark.parametrize("wrap", [list, torch.tensor, lambda curve: torch.tensor(curve, requires_grad=True)])
-def test_gradients_stand_layer_by_layer(wrap):
-    curves = {
-        "post_norm": [0.01, 0.1, 1.0],
-        "pre_norm": [1.0, 10.0, 100.0],
-        "no_residual": [1e-6, 1e-4, 1e-5],
-    }
-    (axes,) = axes_of(plots.gradient_by_layer({name: wrap(curve) for name, curve in curves.items()}))
-    shown = marks(axes, scale(axes, "x"), scale(axes, "y", power))
-    for name, exponents in {
-        "post_norm": (-2, -1, 0),
-        "pre_norm": (0, 1, 2),
-        "no_residual": (-6, -4, -5),
-    }.items():
-        assert [tuple(place) for place in shown[text(f"curve.{name}")]] == [
-            pytest.approx((layer, exponent), abs=1e-3) for layer, exponent in enumerate(exponents, start=1)
-        ]
-
-
-@pytest.mark.parametrize(
-    ("curve", "labels"),
-    [
-        ([1.0, 100.0], ["1", "2", "5", "10", "20", "50", "100"]),
-        ([1.0, 1000.0], ["10³", "10²", "10¹", "10⁰"]),
-        ([1e-10, 0.9], ["10⁰", "10⁻²", "10⁻⁴", "10⁻⁶", "10⁻⁸", "10⁻¹⁰"]),
-    ],
-)
-def test_up_to_two_powers_of_ten_are_split_finer(curve, labels):
-    (axes,) = axes_of(plots.gradient_by_layer({"pre_norm": curve}))
-    shown = [(figures.texts(tick)[0][0], figures.tick_mark(tick)) for tick in figures.ticks(axes, "y")]
-    assert [label for label, _ in shown] == labels
-    ground = figures.shapes(figures.parts(axes, "patch")[0])[0]
-    at_the_bottom = max(mark.y for _, mark in shown) > bottom(ground) - 0.01
-    assert at_the_bottom is (len(labels) == 7)  # a whole power of ten has room for the point below its tick
 
 
 def test_values_outputs_and_their_names_stand_in_their_places():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -94,7 +95,7 @@ def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
 
 # Sphinx event: env-updated
 def refresh_neighbours(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Have pages written again whose sidebar, neighbours or switcher would be stale.
+    """Have pages written again whose sidebar, neighbours or switcher is stale; remove those without source.
 
     Sphinx writes only the pages whose own source has changed; a title shows on every page of its
     language, and a page that appears or goes changes the switchers of its sisters.
@@ -110,6 +111,8 @@ def refresh_neighbours(app: Sphinx, env: BuildEnvironment) -> list[str]:
     if before is None or before == now:
         return []
     if before.get("docs") != now["docs"]:
+        for gone in set(before.get("docs", ())) - env.found_docs:
+            Path(app.outdir, f"{gone}.html").unlink(missing_ok=True)
         return sorted(env.found_docs)
     changed = {code for code in pages.languages if before.get(code) != now[code]}
     return sorted(

@@ -4,16 +4,25 @@ A reader's function returns its output alone, or as the first of a tuple. It is 
 with other inputs, where the first did not settle it.
 """
 
+from polyhead.checks.generation import greedy, sees_future
 from polyhead.checks.heads import attention, masked_attention, multi_head, transpose_qkv
 from polyhead.checks.layers import cached_mask, cross_attention, encoder_layer, sinusoidal_positions
+from polyhead.checks.masking import causal_mask
+from polyhead.checks.parallel import multi_head_attention
+from polyhead.checks.positions import rotary_positions
 
 __all__ = [
     "attention",
     "cached_mask",
+    "causal_mask",
     "cross_attention",
     "encoder_layer",
+    "greedy",
     "masked_attention",
     "multi_head",
+    "multi_head_attention",
+    "rotary_positions",
+    "sees_future",
     "sinusoidal_positions",
     "transpose_qkv",
 ]

@@ -1,27 +1,76 @@
 """Every figure of the book: vector graphics in the reader's language, the same on every machine."""
 
+from polyhead.plots.activations import activation_curves
+from polyhead.plots.architecture import family_tree, whole_transformer
+from polyhead.plots.averages import path_lengths, temperatures
+from polyhead.plots.concat import concat_blocks, head_writes, loss_by_heads, wish_and_hull
 from polyhead.plots.course import course_map
-from polyhead.plots.curves import gradient_by_layer, scaling_curves, weighted_sums
+from polyhead.plots.curves import gradient_quantiles, weighted_sums
+from polyhead.plots.depth import gradient_by_layer, token_spread
 from polyhead.plots.drawing import Drawing
-from polyhead.plots.head_split import transpose_path
+from polyhead.plots.generation import beam_tree, cache_memory, decode_cost, decode_timeline
+from polyhead.plots.head_split import joined_projections, transpose_path
 from polyhead.plots.layers import layer_sublayers
+from polyhead.plots.leaks import future_rows, leak_losses
+from polyhead.plots.mask_rows import blind_rows, cache_alignment, masked_row
 from polyhead.plots.masks import cache_triangle, masks, three_uses
 from polyhead.plots.matrices import five_steps, head_weights, heatmap
-from polyhead.plots.positions import position_waves
+from polyhead.plots.memory import memory_order, tokens_seen, view_losses
+from polyhead.plots.parameters import parameter_bars
+from polyhead.plots.position_scores import relative_biases, rotary_arrows, rotary_layouts, score_terms
+from polyhead.plots.positions import distance_products, position_losses, position_waves, shuffled_outputs
+from polyhead.plots.shifted import shifted_tokens
+from polyhead.plots.stream import residual_stream
+from polyhead.plots.training import cross_heads, training_progress
 
 __all__ = [
     "Drawing",
+    "activation_curves",
+    "beam_tree",
+    "blind_rows",
+    "cache_alignment",
+    "cache_memory",
     "cache_triangle",
+    "concat_blocks",
     "course_map",
+    "cross_heads",
+    "decode_cost",
+    "decode_timeline",
+    "distance_products",
+    "family_tree",
     "five_steps",
+    "future_rows",
     "gradient_by_layer",
+    "gradient_quantiles",
     "head_weights",
+    "head_writes",
     "heatmap",
+    "joined_projections",
     "layer_sublayers",
+    "leak_losses",
+    "loss_by_heads",
+    "masked_row",
     "masks",
+    "memory_order",
+    "parameter_bars",
+    "path_lengths",
+    "position_losses",
     "position_waves",
-    "scaling_curves",
+    "relative_biases",
+    "residual_stream",
+    "rotary_arrows",
+    "rotary_layouts",
+    "score_terms",
+    "shifted_tokens",
+    "shuffled_outputs",
+    "temperatures",
     "three_uses",
+    "token_spread",
+    "tokens_seen",
+    "training_progress",
     "transpose_path",
+    "view_losses",
     "weighted_sums",
+    "whole_transformer",
+    "wish_and_hull",
 ]

@@ -22,7 +22,7 @@ def masks(panels: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
     """Up to three masks side by side; a coloured cell is True, an empty one False.
 
     They are boolean, (num_tokens, num_tokens), by the names "padding", "causal" and "both". Queries stand in
-    the rows, keys in the columns.
+    the rows, keys in the columns. A row that sees no key has an orange frame.
     """
     if not panels or set(panels) - {"padding", "causal", "both"}:
         raise ValueError(f"panels must name masks out of padding, causal and both, got {list(panels)}")
@@ -37,6 +37,9 @@ def masks(panels: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
         faces = np.where(numbers(f"panels[{name!r}]", mask, size, size), BLUE, "none")
         left, rows = number * (size * cell + 0.14), () if number else tokens
         axes = paint(figure, faces, cell=cell, left=left, rows=rows, columns=tokens, turn=60)
+        for row in (faces == "none").all(axis=1).nonzero()[0]:
+            across, down = (0, size, size, 0, 0), (row, row, row + 1, row + 1, row)
+            axes.plot(across, down, color=ORANGE, linewidth=1.6, clip_on=False)
         axes.set_title(text(f"mask.{name}"), y=1, pad=62)
     return figure
 

@@ -14,6 +14,27 @@ from polyhead.language import text
 from polyhead.plots.drawing import blank, drawn, fitting, numbers
 from polyhead.plots.grid import paint, shades
 
+_Line = tuple[
+    tuple[str, ...], tuple[tuple[str, str], ...], float
+]  # steps, (sign, matrix) each, cell in inches
+
+_LINES: tuple[_Line, ...] = (
+    (("project",), (("", "X"), ("→", "Q"), ("", "K"), ("", "V")), 0.26),
+    (("dot",), (("", "Q"), ("×", "Kᵀ"), ("=", "QKᵀ")), 0.26),
+    (("scale", "softmax"), (("", "S"), ("→", "A")), 0.36),
+    (("weighted_sum",), (("", "A"), ("×", "V"), ("=", "O")), 0.36),
+)
+_WORDS = {
+    "X": "embeddings",
+    "Q": "queries",
+    "K": "keys",
+    "V": "values",
+    "S": "scores",
+    "A": "weights",
+    "O": "output",
+}
+_FORMULAS = {"S": "S = QKᵀ / √d_k"}
+_FRAME = "#d6006c"  # in neither scale of colours, and seen on light and dark cells
 _CELL = 0.46  # inches: a phone shrinks a figure of 4.8 inches to three quarters, and digits stay legible
 
 
@@ -56,33 +77,55 @@ def five_steps(
 ) -> Figure:
     """The whole of attention on one page: every matrix from the embeddings to the output.
 
-    Each has one row a token, with its label in `tokens`. Dot products become scores by the scaling, and
-    scores weights by the softmax.
+    Each has one row a token, with its label in `tokens`. Each line is a step or two. In each product
+    the last row of the left matrix, the first column of the right one, and what they make are framed.
     """
     fitting("tokens", tokens, len(tokens))
-    steps: list[tuple[str, str, object, int, float | None]] = [
-        ("", "embeddings", embeddings, 0, None),
-        ("project", "queries", queries, 0, None),
-        ("project", "keys", keys, 0, None),
-        ("project", "values", values, 0, None),
-        ("dot", "dot_products", dot_products, 0, None),
-        ("scale", "scores", scores, 1, None),
-        ("softmax", "weights", weights, 2, 1.0),
-        ("weighted_sum", "output", output, 2, None),
-    ]
+    arrays = {
+        "X": numbers("embeddings", embeddings, len(tokens), None),
+        "Q": numbers("queries", queries, len(tokens), None),
+        "K": numbers("keys", keys, len(tokens), None),
+        "V": numbers("values", values, len(tokens), None),
+        "QKᵀ": numbers("dot_products", dot_products, len(tokens), len(tokens)),
+        "S": numbers("scores", scores, len(tokens), len(tokens)),
+        "A": numbers("weights", weights, len(tokens), len(tokens)),
+        "O": numbers("output", output, len(tokens), None),
+    }
+    arrays["Kᵀ"] = arrays["K"].T
+    last = len(tokens) - 1
+    framed = {"Q": "row", "Kᵀ": "column", "QKᵀ": "cell", "S": "row", "A": "row", "V": "column", "O": "cell"}
     figure = blank()
-    left = top = 0.0
-    for step, name, matrix, decimals, highest in steps:
-        array = numbers(name, matrix, len(tokens), None)
-        rows = () if left else tokens
-        axes = _table(figure, array, decimals, highest, cell=_CELL, left=left, top=top, rows=rows)
-        titles = [f"step.{step}"] if step else []
-        titles += [f"title.{name}"] if name != "dot_products" else []
-        axes.set_title(" → ".join(map(text, titles)), loc="left", y=1, pad=5)
-        # At least four cells, so that the next title does not run into this one's.
-        left = 0.0 if left else max(array.shape[1], 4) * _CELL + 0.45
-        top += 0.0 if left else len(tokens) * _CELL + 0.42
+    top = 0.0
+    for steps, line, cell in _LINES:
+        names = [text(f"step.{step}") for step in steps]
+        figure.text(-0.68, 1 - top, " · ".join(names), fontsize=10.5, va="center")
+        left, top = 0.0, top + 0.44
+        for number, (sign, symbol) in enumerate(line):
+            if sign:
+                middle = 1 - top - len(tokens) * cell / 2
+                figure.text(left + 0.14, middle, sign, fontsize=12, ha="center", va="center")
+                left += 0.28
+            array = arrays[symbol]
+            decimals = 2 if symbol in ("A", "O") else 1 if symbol == "S" else 0
+            highest = 1.0 if symbol == "A" else None
+            rows = () if number else tokens
+            axes = _table(figure, array, decimals, highest, cell=cell, left=left, top=top, rows=rows)
+            axes.tick_params(axis="y", labelsize=8.5)
+            name = text(f"title.{_WORDS[symbol]}") + " " if symbol in _WORDS else ""
+            axes.set_title(name + _FORMULAS.get(symbol, symbol), loc="left", y=1, pad=4, fontsize=9)
+            if steps != ("project",):
+                _frame(axes, framed[symbol], last, array.shape)
+            left += max(array.shape[1] * cell, 0.6 if name else 0.0) + (0.0 if line[-1][1] == symbol else 0.1)
+        top += len(tokens) * cell + 0.3
     return figure
+
+
+def _frame(axes: Axes, part: str, row: int, shape: tuple[int, ...]) -> None:
+    """A frame around one row, the first column, or the cell where they meet."""
+    upper, lower = (0, shape[0]) if part == "column" else (row, row + 1)
+    right = shape[1] if part == "row" else 1
+    across, down = [0, right, right, 0, 0], [upper, upper, lower, lower, upper]
+    axes.plot(across, down, color=_FRAME, linewidth=2.2, clip_on=False, zorder=4)
 
 
 @drawn

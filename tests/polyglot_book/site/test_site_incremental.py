@@ -40,3 +40,9 @@ def test_incremental_builds(fresh: Built) -> None:
         each["lang"]: each["href"] for each in added.page("book/en/03-only").select(".polyglot-switcher a")
     }
     assert switcher["ko"] == "../ko/03-only.html"
+
+    (fresh.root / "book/ko/03-only.ipynb").unlink()
+    _edit(fresh.root / "_toc.yml", "  - file: book/ko/03-only\n", "")
+    gone = build(fresh.root)
+    assert not (gone.html / "book/ko/03-only.html").exists()
+    assert (gone.html / "book/en/03-only.html").exists()

@@ -78,7 +78,8 @@ def test_the_interface_speaks_the_language(four: Built, code: str) -> None:
 
 def test_the_scanner_finds_english() -> None:
     page = parse(
-        '<html lang="ko"><body title="Close"><p>한국어</p><p>Next page</p><code>len</code></body></html>'
+        '<html lang="ko"><body title="Close"><p>한국어</p><p>Next page</p><code>len</code>'
+        "<p><b>쿼리</b>(query, key)는</p><p><a>值</a>（attention head）。</p></body></html>"
     )
     assert english_left(page) == ["Close", "Next page"]
     assert english_left(page, {"Close"}) == ["Next page"]
