@@ -114,7 +114,7 @@ def position_losses(curves: Mapping[str, object], guess: Positive, every: Positi
         colour, marker = looks[name]
         steps = np.arange(len(losses)) * every
         axes.plot(steps, losses, color=colour, marker=marker, markersize=4, label=text(f"curve.{name}"))
-    axes.axhline(guess, color=GREY, linestyle=":", linewidth=1.4, label=text("line.guess"))
+    axes.axhline(guess, color=GREY, linestyle=":", linewidth=1.4, label=text("line.guessing"))
     axes.set_ylim(0, guess * 1.35)
     axes.set_xlabel(text("axis.step"))
     axes.set_title(text("axis.loss"), loc="left")
