@@ -82,7 +82,7 @@ def keys_in(name: str) -> list[str]:
         "position_losses": [
             "curve.with_positions",
             "curve.no_positions",
-            "line.guess",
+            "line.guessing",
             "axis.loss",
             "axis.step",
         ],
