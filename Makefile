@@ -5,9 +5,9 @@ RUN := .venv/bin/python
 SITE := _build/html
 INSTALLED := .venv/.installed
 sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
-PAGES := _config.yml _toc.yml $(call sources,book src/polyglot_book)
+BOOK := _config.yml _toc.yml $(call sources,book src/polyglot_book src/polyhead/live)
 
-.PHONY: help environment site serve lab test notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment site serve pdf lab test audit notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -36,15 +36,23 @@ $(INSTALLED): requirements.txt requirements-no-deps.txt pyproject.toml
 	@rm -rf _build/.last
 	@echo "$(CURDIR) $$(readlink -f $(RUN))" >$@
 
-site: _build/.compared      ## build the website and say where it is
+site: _build/.compared $(SITE)/.wheel   ## build the website and say where it is
 	@echo "The site: file://$(CURDIR)/$(SITE)/index.html (make serve shows it)"
 
 # Built beside the last good site, on the pages that it kept, so that a build that fails or is stopped harms neither.
-$(SITE)/index.html: $(PAGES) $(INSTALLED)
+$(SITE)/index.html: $(BOOK) $(INSTALLED)
 	@echo "Building the site ..."
 	@rm -rf _build/.next; mv _build/.last _build/.next 2>/dev/null || true
 	@.venv/bin/jupyter-book build . --path-output _build/.next -W --keep-going -n --quiet >/dev/null
 	@rm -rf $(SITE) && cp -R _build/.next/_build/html $(SITE) && mv _build/.next _build/.last && touch $@
+
+# From here a notebook that is opened elsewhere installs the library.
+$(SITE)/.wheel: $(SITE)/index.html _build/wheel/.built
+	@cp _build/wheel/*.whl $(SITE) && touch $@
+
+_build/wheel/.built: pyproject.toml $(INSTALLED) $(call sources,src)
+	@rm -rf _build/wheel
+	@$(RUN) -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w _build/wheel . && touch $@
 
 # The site shows the stored notebooks: this says which of them are not what their chapters and the library make.
 _build/.compared: $(SITE)/index.html $(call sources,chapters src/polyhead)
@@ -53,14 +61,26 @@ _build/.compared: $(SITE)/index.html $(call sources,chapters src/polyhead)
 serve: site                 ## show the website on this machine; PORT=8001 where 8000 is taken
 	@$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
 
-lab: $(INSTALLED)           ## open the notebooks in JupyterLab, which it installs the first time
+pdf: site                   ## print the site, one PDF for each language; needs Chromium and a CJK font
+	@$(RUN) -m polyglot_book pdf
+
+lab: $(INSTALLED)           ## open copies of the notebooks in JupyterLab, which it installs the first time
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab
-	@.venv/bin/jupyter-lab book
+	@$(RUN) -m polyglot_book lab
+	@.venv/bin/jupyter-lab lab
 
 # Long files first: at the end all processes have something to do.
 test: site lint             ## run every check: code, translations, notebooks, pages in a browser
 	@echo "Running the tests ..."
 	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --nbval tests/course book tests
+
+# PAGES="ko/01 en/index": only pages with that in their address. RUNS=3: the median of three measurements.
+audit: audit/node_modules/.installed site   ## measure the pages with Lighthouse and axe: PAGES=ko/01, RUNS=3
+	@node audit/audit.mjs $(SITE) $(PAGES)
+
+audit/node_modules/.installed: audit/package-lock.json
+	@command -v npm >/dev/null || { echo "make audit needs Node 20 or later, with npm: https://nodejs.org"; exit 1; }
+	@npm ci --prefix audit >/dev/null && touch $@
 
 notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
 	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)

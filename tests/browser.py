@@ -104,13 +104,21 @@ def visit(browser: Browser, base: str, **options: Any) -> Iterator[Visit]:
         if urlsplit(url).scheme in {"http", "https"} and urlsplit(url).netloc != host:
             found.elsewhere.append(url)
 
+    def note_failure(url: str, failure: str) -> None:
+        # A browser that goes on to the next page gives up the last one's icon.
+        if not (
+            failure == "net::ERR_ABORTED"
+            and urlsplit(url).path.endswith(("/icon.svg", "/apple-touch-icon.png"))
+        ):
+            found.failed.append(f"{url}: {failure}")
+
     page.on(
         "console",
         lambda message: found.errors.append(message.text) if message.type in {"error", "warning"} else None,
     )
     page.on("pageerror", lambda error: found.errors.append(str(error)))
     page.on("request", lambda request: note_request(request.url))
-    page.on("requestfailed", lambda request: found.failed.append(f"{request.url}: {request.failure}"))
+    page.on("requestfailed", lambda request: note_failure(request.url, request.failure or ""))
     page.on(
         "response",
         lambda response: (

@@ -10,9 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from bs4 import BeautifulSoup
-
-from tests.pages import parse
+from tests.pages import Page, parse
 
 _SRC = Path(__file__).parents[1] / "src"
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
@@ -50,9 +48,14 @@ class Built:
         """Give the pages that this build wrote."""
         return set(re.findall(r"writing output\.\.\. \[ *\d+%\] (\S+)", self.log))
 
-    def page(self, docname: str) -> BeautifulSoup:
+    def page(self, docname: str) -> Page:
         """Give a page."""
         return parse((self.html / f"{docname}.html").read_text(encoding="utf-8"))
+
+
+def copy(source: Path, target: Path) -> Path:
+    """Copy a book, without what was built of it."""
+    return shutil.copytree(source, target, ignore=shutil.ignore_patterns("_build"))
 
 
 def build(root: Path) -> Built:
@@ -68,9 +71,3 @@ def build(root: Path) -> Built:
         check=False,
     )
     return Built(root, done.returncode, _COLOUR.sub("", done.stdout + done.stderr))
-
-
-def build_copy(source: Path, target: Path) -> Built:
-    """Copy a book and build the copy."""
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("_build"))
-    return build(target)

@@ -9,11 +9,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from bs4 import BeautifulSoup, Comment, Doctype, Tag
+from selectolax.lexbor import LexborHTMLParser as Page
+from selectolax.lexbor import LexborNode
 
 # What is the same in every language: code, formulas, figures, and names of languages.
 NOT_PROSE = "script, style, noscript, pre, code, kbd, samp, math, svg, [translate=no]"
 _SPOKEN_ATTRIBUTES = ("title", "aria-label", "alt", "placeholder", "data-bs-title")
+_SPEAKING = f":is({', '.join(f'[{name}]' for name in _SPOKEN_ATTRIBUTES)})"
 # The English name of a term that is emphasized or a link, so that the two are not one text.
 _GLOSS = re.compile(r"[（(][\w\s.,，;；–-]+([）)].?|[;；])")
 _WORD = re.compile(r"[A-Za-z]{2}")
@@ -23,12 +25,19 @@ _LOADING_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", 
 
 
 @functools.lru_cache(maxsize=64)
-def parse(html: str) -> BeautifulSoup:
+def parse(html: str) -> Page:
     """Parse a page as browsers do."""
-    return BeautifulSoup(html, "html5lib")
+    page = Page(html)
+    assert page.css_first("template") is None, "no check looks into a <template>"
+    return page
 
 
-def english_left(page: BeautifulSoup, allowed: Collection[str] = (), ignore: str = "") -> list[str]:
+def value(element: LexborNode, name: str) -> str:
+    """Give an attribute of an element; empty where it has none."""
+    return element.attributes.get(name) or ""
+
+
+def english_left(page: Page, allowed: Collection[str] = (), ignore: str = "") -> list[str]:
     """Find what a page in Chinese or Korean says in Latin letters only.
 
     Args:
@@ -39,62 +48,61 @@ def english_left(page: BeautifulSoup, allowed: Collection[str] = (), ignore: str
     Returns:
         The texts, in the order of the page.
     """
-    root = page.html
-    if root is None or not re.match("(zh|ko|ja)(-|$)", str(root.get("lang", ""))):
+    if not re.match("(zh|ko|ja)(-|$)", value(page.root, "lang")):
         return []
-    latin = [text for text in _spoken(root, ignore) if _WORD.search(text) and not _OWN_SCRIPT.search(text)]
+    said = [" ".join(text.split()) for text in _spoken(page.root, ignore)]
+    latin = [text for text in said if _WORD.search(text) and not _OWN_SCRIPT.search(text)]
     found = [text for text in latin if not _GLOSS.fullmatch(text)]
     return [text for text in dict.fromkeys(found) if not {text, text.strip(" .,;。，；")} & set(allowed)]
 
 
-def _spoken(root: Tag, ignore: str) -> Iterator[str]:
+def _spoken(root: LexborNode, ignore: str) -> Iterator[str]:
     """Give what a page says in its own language: attributes first, then text."""
     # What stands in another language says so, on purpose.
-    foreign = [each for each in root.select("[lang]") if each["lang"] != root.get("lang")]
-    elsewhere = {id(each) for element in foreign for each in (element, *element.find_all(True))}
-    for element in root.find_all(True):
-        for name in _SPOKEN_ATTRIBUTES:
-            text = " ".join(str(element.get(name, "")).split())
-            if text and id(element) not in elsewhere:
-                yield text
-    skipped = elsewhere | {
-        id(each) for each in root.select(f"{NOT_PROSE}, {ignore}" if ignore else NOT_PROSE)
-    }
-    for string in root.find_all(string=True):
-        if isinstance(string, Comment | Doctype) or any(id(each) in skipped for each in string.parents):
-            continue
-        if text := " ".join(string.split()):
-            yield text
+    foreign = [each for each in root.css("[lang]") if value(each, "lang") != value(root, "lang")]
+    elsewhere = _inside(foreign)
+    for element in root.css(_SPEAKING):
+        if element.mem_id not in elsewhere:
+            yield from (value(element, name) for name in _SPOKEN_ATTRIBUTES)
+    skipped = elsewhere | _inside(root.css(f"{NOT_PROSE}, {ignore}" if ignore else NOT_PROSE))
+    for node in root.traverse(include_text=True):
+        if node.is_text_node and node.mem_id not in skipped:
+            yield node.text_content or ""
 
 
-def duplicate_ids(page: BeautifulSoup) -> list[str]:
+def _inside(elements: list[LexborNode]) -> set[int]:
+    """Give the identities of elements and of all that they hold."""
+    return {node.mem_id for each in elements for node in each.traverse(include_text=True)}
+
+
+def duplicate_ids(page: Page) -> list[str]:
     """Find ids that stand more than once on a page."""
-    counts = Counter(str(each["id"]) for each in page.select("[id]"))
+    counts = Counter(value(each, "id") for each in page.css("[id]"))
     return [name for name, count in counts.items() if count > 1]
 
 
-def without_alternative(page: BeautifulSoup) -> list[str]:
+def without_alternative(page: Page) -> list[str]:
     """Find pictures that say nothing to those who do not see them; outside the text, empty is right."""
-    images = [str(each.get("src")) for each in page.select("img") if each.get("alt") is None]
-    images += [
-        str(each.get("src")) for each in page.select("article img") if not str(each.get("alt", "x")).strip()
+    images = page.css("img:not([alt])")
+    images += [each for each in page.css("article img[alt]") if not value(each, "alt").strip()]
+    figures = [each for each in page.css("svg.polyglot-figure") if not value(each, "aria-label").strip()]
+    return [str(each.attributes.get("src")) for each in images] + [
+        str(each.attributes.get("id")) for each in figures
     ]
-    figures = page.select("svg.polyglot-figure")
-    return images + [str(each.get("id")) for each in figures if not str(each.get("aria-label", "")).strip()]
 
 
-def loaded_from_elsewhere(page: BeautifulSoup) -> list[str]:
+def loaded_from_elsewhere(page: Page) -> list[str]:
     """Find what a page loads from another host: links that a reader may follow are not meant."""
-    urls = [str(each[name]) for tag, name in _LOADED.items() for each in page.select(f"{tag}[{name}]")]
-    for link in page.select("link[href]"):
-        if _LOADING_LINKS & set(link.get("rel") or []):
-            urls.append(str(link["href"]))
-    for style in page.select("style, [style]"):
-        text = style.get_text() if style.name == "style" else str(style["style"])
+    urls = [value(each, name) for tag, name in _LOADED.items() for each in page.css(f"{tag}[{name}]")]
+    for link in page.css("link[href]"):
+        if _LOADING_LINKS & set(value(link, "rel").split()):
+            urls.append(value(link, "href"))
+    for style in page.css(":is(style, [style])"):
+        text = style.text() if style.tag == "style" else value(style, "style")
         urls += re.findall(r"(?:url\(|@import)\s*['\"]?([^'\")\s;]+)", text)
     # A script of the page's own may name a host that it would load from.
-    for script in page.select("script:not([src]):not([type='application/json'])"):
-        urls += re.findall(r"https?://[^\s\"'<>]+", script.get_text())
+    for script in page.css("script:not([src]):not([type$='json'])"):
+        urls += re.findall(r"https?://[^\s\"'<>]+", script.text())
     return [url for url in urls if urlsplit(url).netloc]
 
 
@@ -102,13 +110,14 @@ def broken_links(site: Path) -> list[str]:
     """Find links inside a site that lead to no file, or to no place in their page."""
     pages = {path: parse(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     pages = {path: page for path, page in pages.items() if "_static" not in path.relative_to(site).parts}
-    ids = {path: {str(each["id"]) for each in page.select("[id]")} for path, page in pages.items()}
+    ids = {path: {value(each, "id") for each in page.css("[id]")} for path, page in pages.items()}
     broken = []
     for path, page in pages.items():
-        for link in page.select("a[href]"):
-            href = str(link["href"])
+        for link in page.css("a[href]"):
+            href = value(link, "href")
             parts = urlsplit(href)
-            if parts.scheme or parts.netloc or href == "#":
+            # The page for a wrong address may stand anywhere: its links begin at the host.
+            if parts.scheme or parts.netloc or href == "#" or (path == site / "404.html" and href[0] == "/"):
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target

@@ -23,8 +23,12 @@ if os.environ.get("FAIL", "nothing") in command:
 if "-m venv" in command:
     shutil.rmtree(".venv", ignore_errors=True)
     Path(".venv/bin").mkdir(parents=True)
-    for name in ("python", "uv", "jupyter-book"):
+    for name in ("python", "uv", "jupyter-book", "jupyter-lab"):
         shutil.copy(sys.argv[0], Path(".venv/bin") / name)
+if " wheel " in command:
+    folder = Path(sys.argv[sys.argv.index("-w") + 1])
+    folder.mkdir(parents=True)
+    (folder / "x.whl").write_text(Path("src/polyhead/x.py").read_text())
 if "jupyter-book build" in command:
     html = Path(sys.argv[sys.argv.index("--path-output") + 1], "_build/html")
     html.mkdir(parents=True, exist_ok=True)
@@ -44,7 +48,8 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         files = ["requirements.txt", "requirements-no-deps.txt", "pyproject.toml", "_config.yml", "_toc.yml"]
-        for name in [*files, "book/page", "chapters/page", "src/polyglot_book/x.py", "src/polyhead/x.py"]:
+        sources = ["src/polyglot_book/x.py", "src/polyhead/x.py", "src/polyhead/live/x.js"]
+        for name in [*files, "book/page", "chapters/page", *sources]:
             self.write(name, "first")
         shutil.copy(ROOT / "Makefile", root)
         (root / "python").write_text(PROGRAM)
@@ -166,6 +171,19 @@ def test_the_site_is_built_when_a_page_or_a_requirement_changed(project: Project
     assert (project.root / "_build/html/kept").read_text() == "x"
 
 
+def test_the_audit_installs_what_it_needs_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("npm", "node"):
+        project.write(f"tools/{name}", PROGRAM)
+        (project.root / "tools" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{project.root / 'tools'}:{os.environ['PATH']}")
+    project.write("audit/package-lock.json", "first")
+    project.write("audit/node_modules/axe", "")
+    project.make("site")
+    assert project.make("audit")[2] == ["npm ci --prefix audit", "node audit/audit.mjs _build/html"]
+    assert project.make("audit", "PAGES=ko/01 en")[2] == ["node audit/audit.mjs _build/html ko/01 en"]
+    assert project.make("audit", fail="audit.mjs")[0] != 0
+
+
 def test_a_failed_build_keeps_the_last_good_site(project: Project) -> None:
     project.make("site")
     project.write("book/page", "bad")
@@ -189,6 +207,29 @@ def test_the_site_says_that_notebooks_are_older_until_they_are_not(project: Proj
     project.write("chapters/page", "second")
     assert "older: new" not in project.make("site")[1]
     assert project.make("site")[2] == []
+
+
+def test_the_site_carries_the_library_of_today(project: Project) -> None:
+    wheel = project.root / "_build/html/x.whl"
+    project.make("site")
+    assert wheel.read_text() == "first"
+    # A new page needs no new wheel, but finds it beside the pages.
+    project.write("book/page", "second")
+    assert not any(" wheel " in command for command in project.make("site")[2])
+    assert wheel.read_text() == "first"
+    project.write("src/polyhead/x.py", "second")
+    commands = project.make("site")[2]
+    assert wheel.read_text() == "second"
+    assert not any("jupyter-book" in command for command in commands)
+    assert project.make("site")[2] == []
+
+
+def test_the_laboratory_opens_copies(project: Project) -> None:
+    commands = project.make("lab")[2]
+    assert commands[-2:] == ["python -m polyglot_book lab", "jupyter-lab lab"]
+    (project.root / ".venv/bin/jupyter-lab").rename(project.root / "jupyter-lab")
+    _, _, commands = project.make("lab")
+    assert any("-c requirements.txt jupyterlab" in command for command in commands)
 
 
 def test_the_site_is_served_to_this_machine_alone(project: Project) -> None:

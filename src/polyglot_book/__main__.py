@@ -24,12 +24,16 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     notebooks.add_argument("--all", action="store_true", help="execute even what is up to date")
     notebooks.add_argument("--jobs", type=int, metavar="N", help="kernels at a time (default: one per CPU)")
+    commands.add_parser("lab", help="write copies of the notebooks to work in; those that are there stay")
     commands.add_parser("pending", help="say which notebooks are not what their chapters and library make")
     commands.add_parser("translations", help="show how far each language is")
     commands.add_parser("sync", help="copy the reference's code cells to the other languages")
     mark = commands.add_parser("mark", help="record that a translation is up to date")
     mark.add_argument("cell", help="<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells")
     commands.add_parser("check", help="run every check")
+    pdf = commands.add_parser("pdf", help="print the built site, one PDF for each language")
+    pdf.add_argument("languages", nargs="*", metavar="language", help="as in ko; default: all")
+    pdf.add_argument("--site", type=Path, metavar="DIR", help="the built site (default: _build/html)")
     return parser.parse_args(argv)
 
 
@@ -40,6 +44,12 @@ def _run(arguments: argparse.Namespace) -> bool:
         from polyglot_book.notebooks import make_notebooks
 
         return make_notebooks(book, arguments.chapters, everything=arguments.all, jobs=arguments.jobs)
+    if arguments.command == "lab":
+        from polyglot_book.take_along import WORKSHOP, fill_workshop
+
+        if names := fill_workshop(book):
+            print(f"{len(names)} notebooks copied to {WORKSHOP}/, where you can change them")
+        return True
     if arguments.command == "pending":
         from polyglot_book.notebooks import COMMAND, pending
 
@@ -53,6 +63,12 @@ def _run(arguments: argparse.Namespace) -> bool:
         violations = check_book(book)
         print("\n".join([*map(str, violations), summary(book, violations)]))
         return not violations
+    if arguments.command == "pdf":
+        from polyglot_book.pdf.printing import print_book
+
+        site = arguments.site or book.root / "_build" / "html"
+        print_book(book, site, book.root / "_build" / "pdf", arguments.languages)
+        return True
     if arguments.command == "translations":
         from polyglot_book.translations import check_translations, table
 

@@ -36,6 +36,11 @@ class Language:
     title: str
     tagline: str = ""
 
+    @property
+    def slug(self) -> str:
+        """The title as the names of files have it."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower())
+
     @classmethod
     def from_mapping(cls, code: str, entry: object) -> Language:
         """Make a language from one entry of `polyglot_languages`."""

@@ -1,18 +1,53 @@
-"""Reads which chapters a language has and which builds on which, for a page that draws their map."""
+"""Reads what the chapters of a language say of themselves, for pages that list them or draw their map."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n(.*)", re.DOTALL)
 _HEADING = re.compile(r"^# +(.+?) *$", re.MULTILINE)
+# An admonition of the class `exercise` at the beginning of a cell, and what follows up to the next text.
+_EXERCISE = re.compile(
+    r'^\+\+\+ \{"id": "([^"]+)".*\}\n\n:::+\{admonition\} +(.+)\n:class: exercise\n((?:(?!\+\+\+ ).*\n?)*)',
+    re.MULTILINE,
+)
 
 
-def outline(folder: str | Path = ".") -> dict[str, tuple[str, list[str]]]:
-    """Tell each chapter's title, and the chapters that it needs, in their order.
+class Exercise(NamedTuple):
+    """An exercise of a chapter.
+
+    Attributes:
+        anchor: The id of its cell.
+        title: Its title.
+        text: The rest of it, with the code that it begins with.
+    """
+
+    anchor: str
+    title: str
+    text: str
+
+
+class Contents(NamedTuple):
+    """What a chapter says of itself.
+
+    Attributes:
+        title: Its first heading.
+        needs: The stems of the chapters it builds on.
+        minutes: How long it takes to read; 0 where it does not say.
+        exercises: Its exercises.
+    """
+
+    title: str
+    needs: list[str]
+    minutes: int
+    exercises: list[Exercise]
+
+
+def overview(folder: str | Path = ".") -> dict[str, Contents]:
+    """Tell what each chapter says of itself, in their order.
 
     It reads the chapters' text where that lies beside the notebooks, and else the notebooks. Pages that do
     not say what they need, such as an index, are no chapters.
@@ -21,7 +56,7 @@ def outline(folder: str | Path = ".") -> dict[str, tuple[str, list[str]]]:
         folder: A language's folder of notebooks, `<book>/<language>`; a running notebook's own by default.
 
     Returns:
-        For each chapter's stem its first heading and the stems of the chapters it needs.
+        The contents by the chapters' stems.
     """
     here = Path(folder).resolve()
     texts = here.parents[1] / "chapters" / here.name
@@ -31,13 +66,21 @@ def outline(folder: str | Path = ".") -> dict[str, tuple[str, list[str]]]:
         metadata, text = read(path)
         if "needs" not in metadata:
             continue
-        needs, heading = metadata["needs"], _HEADING.search(text)
+        needs, minutes, heading = metadata["needs"], metadata.get("minutes", 0), _HEADING.search(text)
         if not isinstance(needs, list) or not all(isinstance(each, str) for each in needs):
             raise ValueError(f"{path}: needs must be a list of chapters, such as [01-first], got {needs!r}")
+        if not isinstance(minutes, int):
+            raise ValueError(f"{path}: minutes must be a whole number, got {minutes!r}")
         if heading is None:
             raise ValueError(f"{path}: expected a title, a line that begins with '# '; there is none")
-        chapters[path.stem] = heading[1], needs
+        exercises = [Exercise(*found) for found in _EXERCISE.findall(text)]
+        chapters[path.stem] = Contents(heading[1], needs, minutes, exercises)
     return chapters
+
+
+def outline(folder: str | Path = ".") -> dict[str, tuple[str, list[str]]]:
+    """Tell each chapter's title and the chapters that it needs, as `overview` does."""
+    return {stem: (each.title, each.needs) for stem, each in overview(folder).items()}
 
 
 def _read_chapter(path: Path) -> tuple[dict[str, Any], str]:
@@ -48,6 +91,10 @@ def _read_chapter(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _read_notebook(path: Path) -> tuple[dict[str, Any], str]:
+    """Write a notebook's cells as a chapter has them, as far as they are read here."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    texts = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    texts = []
+    for cell in notebook["cells"]:
+        header = f'+++ {{"id": "{cell.get("id")}"}}\n\n' if cell["cell_type"] == "markdown" else ""
+        texts.append(f"{header}{''.join(cell['source'])}\n")
     return notebook["metadata"], "\n".join(texts)

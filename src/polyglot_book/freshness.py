@@ -8,9 +8,10 @@ import json
 
 from polyglot_book.chapters import Chapter
 from polyglot_book.config import Book
-from polyglot_book.contents import outline
+from polyglot_book.contents import outline, overview
 
 RECORDS = ".notebooks.json"
+_OF_THE_SITE = {".js", ".css"}  # no notebook reads them
 
 
 def library_hash(book: Book) -> str:
@@ -20,6 +21,8 @@ def library_hash(book: Book) -> str:
         for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
             parts = path.relative_to(folder).parts
             if not path.is_file() or "__pycache__" in parts or any(part.startswith(".") for part in parts):
+                continue
+            if path.suffix in _OF_THE_SITE:
                 continue
             data = path.read_bytes()
             if path.suffix == ".py":
@@ -55,10 +58,10 @@ def state(book: Book, code: str, chapter: Chapter, library: str) -> str:
         chapter: The chapter.
         library: The hash of the library, which all chapters share.
     """
-    if not any("outline(" in cell.source for cell in chapter.code):
-        return library
-    map_ = json.dumps(outline(book.notebooks_dir(code)))
-    return hashlib.sha256(f"{library}{map_}".encode()).hexdigest()
+    source = "\n".join(cell.source for cell in chapter.code)
+    asked = [each for each in (outline, overview) if f"{each.__name__}(" in source]
+    told = "".join(json.dumps(each(book.notebooks_dir(code))) for each in asked)
+    return hashlib.sha256(f"{library}{told}".encode()).hexdigest() if told else library
 
 
 def read_records(book: Book) -> dict[str, str]:

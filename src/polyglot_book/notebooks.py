@@ -20,7 +20,10 @@ from polyglot_book.execution import CellFailure, execute, is_starter
 from polyglot_book.freshness import library_hash, read_records, state, write_records
 
 _v4: Any = nbformat.v4  # its functions carry no types
+_new_node: Any = nbformat.NotebookNode
 COMMAND = "make notebooks"
+# A folded cell, in Jupyter's words and in Colab's; the site goes by the tag.
+_FOLDED = {"jupyter": {"source_hidden": True, "outputs_hidden": True}, "cellView": "form"}
 Say = Callable[[str], None]
 
 
@@ -28,6 +31,8 @@ def make_notebook(chapter: Chapter) -> NotebookNode:
     """Make a chapter's notebook without outputs; of a starter, nothing is compared either."""
     notebook = chapter.notebook()
     for cell in notebook.cells:
+        if "hide-cell" in cell.metadata.get("tags", []):
+            cell.metadata |= _new_node(_FOLDED)
         if is_starter(cell):
             cell.metadata["tags"] = [*cell.metadata["tags"], "nbval-ignore-output"]
     notebook.metadata["polyglot_book"] = {"derived_from": chapter.where, "command": COMMAND}

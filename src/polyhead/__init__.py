@@ -32,6 +32,7 @@ from polyhead.multi_head import (
 from polyhead.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from polyhead.residual import Residual
 from polyhead.single_head import SingleHeadAttention
+from polyhead.table import Table
 from polyhead.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "SingleHeadAttention",
     "SinusoidalPositions",
     "SplitMultiHeadAttention",
+    "Table",
     "TokenEmbedding",
     "Transformer",
     "TransposedMultiHeadAttention",

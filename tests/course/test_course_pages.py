@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from playwright.sync_api import expect
 
 from tests.browser import Browser, chromium, serve, visit
 from tests.pages import check_site, english_left, parse
@@ -28,6 +29,9 @@ NAMES = {
     "d2l 1.0",
     "NaN",
     "NaN.",
+    "CC BY 4.0",
+    "MIT",
+    "Notebook",
 }
 NAMES |= {
     "（Cordonnier et al. 2020）",
@@ -75,7 +79,7 @@ CLIPPED = """
 # The smallest text of the figures, in pixels on the screen.
 SMALLEST = """
 () => Math.min(99, ...[...document.querySelectorAll('svg.polyglot-figure text')]
-  .filter(text => text.textContent.trim())
+  .filter(text => text.textContent.trim() && text.checkVisibility())
   .map(text => { const to = text.getScreenCTM(); return text.getBBox().height * Math.hypot(to.c, to.d); }))
 """
 
@@ -105,9 +109,7 @@ def test_every_page_shows_whole_and_quietly(window: Browser, address: str, name:
         for width, scheme in itertools.product(WIDTHS, SCHEMES):
             seen.page.set_viewport_size({"width": width, "height": 900})
             seen.page.emulate_media(color_scheme=scheme)
-            seen.page.wait_for_function(
-                "theme => document.documentElement.dataset.theme == theme", arg=scheme
-            )
+            expect(seen.page.locator("html")).to_have_attribute("data-theme", scheme)
             at = f"{width} px, {scheme}"
             wide = seen.page.evaluate("document.documentElement.scrollWidth - innerWidth")
             if wide > 0:

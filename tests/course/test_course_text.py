@@ -56,6 +56,34 @@ def test_chapters_end_with_exercises_summary_and_sources(book: Book) -> None:
         assert ids[-2:] == ["summary", "sources"], path.name
 
 
+def test_reading_times_are_the_same_everywhere(book: Book) -> None:
+    """In the front matter, in a chapter's first cell, on the index and in the README."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    chapters = read_all(book)[0]
+    told = {(code, stem): chapter.metadata.get("minutes") for (code, stem), chapter in chapters.items()}
+    for stem in {stem for _, stem in chapters if stem[0].isdigit()}:
+        minutes = told[book.reference.code, stem]
+        assert isinstance(minutes, int), stem
+        for code in book.languages:
+            assert told[code, stem] == minutes, (code, stem)
+            assert re.search(rf"(?<!\d){minutes}(?!\d)", chapters[code, stem].cells[0].source), (code, stem)
+            (line,) = re.findall(rf"\({stem}\.ipynb\)(.*)", chapters[code, "index"].by_id["contents"].source)
+            assert re.match(rf"\D+{minutes}\D", line), (code, stem)
+        assert re.search(rf"/{stem}\.ipynb\) \| {minutes} \|", readme), stem
+
+
+def test_the_citation_is_that_of_the_project(book: Book) -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert citation["version"] == project["version"]
+    parts = [citation["authors"][0]["name"], citation["title"], citation["version"]]
+    parts.append(str(citation["date-released"].year))
+    for code in book.languages:
+        cell = read_all(book)[0][code, "teaching"].by_id["cite"].source
+        *_, bibtex, sentence = re.split("```(?:bibtex)?", " ".join(cell.split()))
+        assert [part for part in parts if part not in bibtex or part not in sentence] == [], code
+
+
 def test_comments_in_code_give_shapes_only(book: Book) -> None:
     """They are the same in every language: `# (batch, num_tokens)`, `# 4 × (2, 3, 5)`, `# (4, 6) each`."""
     shape = re.compile(r"(\d+ × )?\(.*\)( each)?")
@@ -91,7 +119,7 @@ def test_the_readme_names_only_targets_that_exist() -> None:
 
 
 def test_no_file_is_over_five_megabytes() -> None:
-    ignored = {".git", ".venv", "_build"}
+    ignored = {".git", ".venv", "_build", "node_modules"}
     large = [
         path
         for path in ROOT.rglob("*")

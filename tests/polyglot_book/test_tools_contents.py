@@ -12,6 +12,41 @@ import polyglot_book
 from tests.polyglot_book.tiny_book import TinyBook
 
 KO = {"01-one": ("1. 쿼리와 키", []), "02-two": ("2. 쿼리와 키", ["01-one"])}
+EXERCISES = """
++++ {"id": "exercise-add", "of": "12345678"}
+
+:::{admonition} Exercise 1 (easy): `add`
+:class: exercise
+Write `add`.
+:::
+
+```{code-cell} ipython3
+:id: exercise-add-code
+:tags: [starter]
+
+checks.add(my_add)
+```
+
++++ {"id": "solution-add"}
+
+:::{dropdown} Solution
+checks.nothing
+:::
+
++++ {"id": "warning"}
+
+:::{admonition} No exercise
+:class: warning
+Beware.
+:::
+
++++ {"id": "exercise-why"}
+
+:::{admonition} Exercise 2 (hard): why?
+:class: exercise
+Why?
+:::
+"""
 
 
 @pytest.fixture
@@ -50,6 +85,7 @@ def test_without_the_text_the_notebooks_tell_it(tiny: TinyBook) -> None:
         ("needs: []", "needs: 00-zero", "01-one.md: needs must be a list .* got '00-zero'"),
         ("needs: []", "needs: [0]", r"01-one.md: needs must be a list .* got \[0\]"),
         ("# 1. 쿼리와", "## 1. 쿼리와", "01-one.md: expected a title"),
+        ("needs: []", "needs: []\nminutes: long", "01-one.md: minutes must be a whole number, got 'long'"),
     ],
 )
 def test_a_chapter_without_title_or_with_other_needs(
@@ -58,6 +94,23 @@ def test_a_chapter_without_title_or_with_other_needs(
     tiny.edit("chapters/ko/01-one.md", old, new)
     with pytest.raises(ValueError, match=message):
         polyglot_book.outline(tiny.root / "book/ko")
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_chapter_tells_its_minutes_and_its_exercises(tiny: TinyBook, text: bool) -> None:
+    tiny.edit("chapters/ko/02-two.md", "- 01-one\n", "- 01-one\nminutes: 45\n")
+    tiny.write("chapters/ko/02-two.md", tiny.read("chapters/ko/02-two.md") + EXERCISES)
+    tiny.pretend_to_execute()
+    if not text:
+        shutil.rmtree(tiny.root / "chapters")
+    first, second = polyglot_book.overview(tiny.root / "book/ko").values()
+    assert (first.minutes, first.exercises) == (0, [])
+    assert (second.title, second.needs, second.minutes) == ("2. 쿼리와 키", ["01-one"], 45)
+    add, why = second.exercises
+    assert add[:2] == ("exercise-add", "Exercise 1 (easy): `add`")
+    assert "checks.add(my_add)" in add.text
+    assert "nothing" not in add.text
+    assert why[:2] == ("exercise-why", "Exercise 2 (hard): why?")
 
 
 def test_the_outline_loads_nothing_heavy(tiny: TinyBook) -> None:

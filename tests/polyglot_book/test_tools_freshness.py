@@ -98,6 +98,13 @@ def test_moving_bytes_from_one_file_to_another_is_a_change(tiny: TinyBook) -> No
     assert library_hash(tiny.book) != one
 
 
+def test_what_only_the_site_reads_is_no_part_of_the_library(tiny: TinyBook) -> None:
+    before = library_hash(tiny.book)
+    tiny.write("src/tinylib/live/square.js", "export const render = () => {};")
+    tiny.write("src/tinylib/live/live.css", "p { color: red }")
+    assert library_hash(tiny.book) == before
+
+
 DOCUMENTED = '''\
 """Module."""
 def f(): "in line"; return 1
@@ -154,6 +161,19 @@ def test_a_page_with_the_outline_is_executed_again_when_a_title_changes(
     assert pending(tiny.book) == ["ko/index", "ko/01-one"]
     make(tiny)
     assert kernels.started == 6
+
+
+@pytest.mark.usefixtures("kernels")
+def test_a_page_with_the_overview_is_executed_again_when_an_exercise_changes(tiny: TinyBook) -> None:
+    tiny.edit("chapters/ko/01-one.md", "html_meta:", "needs: []\nhtml_meta:")
+    page = tiny.read("chapters/ko/01-one.md").replace("x = 6", "polyglot_book.overview()")
+    tiny.write("chapters/ko/teaching.md", page)
+    exercise = '+++ {{"id": "exercise-a"}}\n\n:::{{admonition}} {}\n:class: exercise\nWhy?\n:::\n'
+    chapter = tiny.read("chapters/ko/01-one.md")
+    tiny.write("chapters/ko/01-one.md", f"{chapter}\n{exercise.format('Exercise 1')}")
+    make(tiny)
+    tiny.edit("chapters/ko/01-one.md", "Exercise 1", "Exercise 1 (easy)")
+    assert pending(tiny.book) == ["ko/teaching", "ko/01-one"]
 
 
 @pytest.mark.usefixtures("kernels")

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 import polyhead
 from polyhead import Glossary, get_language, language, sentence, set_language
 from polyhead.language import LANGUAGES, terminology, text
+from tests.polyhead.explorables import EXPLORABLES
 from tests.polyhead.figures import FIGURES
 
 PACKAGE = Path(polyhead.__file__).parent
@@ -174,7 +175,7 @@ def test_every_label_is_used(monkeypatch):
     monkeypatch.setattr(language, "terminology", lambda: {"labels": Noting(LABELS), "terms": TERMS})
     sentence()
     Glossary()._repr_markdown_()
-    for draw in FIGURES.values():
+    for draw in (*FIGURES.values(), *EXPLORABLES.values()):
         draw()
     chapters = "".join(path.read_text(encoding="utf-8") for path in Path("chapters/en").glob("*.md"))
     assert chapters

@@ -8,7 +8,27 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from polyglot_book.site import alternates, anchors, assets, figures, formulas, landing, navigation, private
+from polyglot_book.site import (
+    alternates,
+    anchors,
+    assets,
+    cards,
+    downloads,
+    figures,
+    foreign,
+    formulas,
+    landing,
+    live,
+    navigation,
+    places,
+    private,
+    rights,
+    robots,
+    search,
+    sharing,
+    stylesheet,
+    tables,
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -16,26 +36,44 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.setup_extension("myst_nb")
     app.add_config_value("polyglot_languages", {}, "env", [dict])
     app.add_config_value("polyglot_folder", "book", "env", [str])
+    app.add_config_value("polyglot_repository", "", "html", [str])
+    app.add_config_value("polyglot_install", {}, "html", [dict])
     # Read by the tools alone; Sphinx wants to know every name of its configuration.
     app.add_config_value("polyglot_terms", None, "", [str])
     app.add_config_value("polyglot_library", [], "", [list])
+    app.add_config_value("polyglot_live", None, "env", [str])
+    app.add_config_value("polyglot_rights", {}, "html", [dict])
+    app.add_config_value("polyglot_fonts", {}, "html", [dict])
 
+    app.connect("config-inited", places.configure, priority=0)
     app.connect("config-inited", assets.configure, priority=910)
     app.connect("config-inited", private.install_catalogues, priority=950)
     app.connect("config-inited", private.silence_thebe)
     app.connect("builder-inited", private.switch_search_off)
     app.connect("source-read", navigation.speak_while_reading, priority=0)
     app.connect("source-read", anchors.mark_cells, priority=900)
+    app.connect("source-read", live.carry_data, priority=901)
     app.connect("env-updated", navigation.refresh_neighbours)
     app.connect("html-page-context", navigation.localise_page, priority=0)
     app.connect("html-page-context", alternates.add_alternates, priority=1)
+    app.connect("html-page-context", sharing.add_sharing, priority=1)
+    app.connect("html-page-context", rights.add_rights, priority=1)
+    app.connect("html-page-context", downloads.offer_notebooks, priority=1)
     app.connect("html-page-context", assets.finish_assets, priority=999)
+    app.connect("build-finished", stylesheet.write_stylesheet, priority=600)
+    app.connect("build-finished", live.copy_modules, priority=700)
+    app.connect("build-finished", search.write_index, priority=900)
     app.connect("build-finished", alternates.write_sitemap)
+    app.connect("build-finished", cards.write_cards)
+    app.connect("build-finished", robots.write_files)
+    app.connect("build-finished", robots.write_missing, priority=500)
     app.connect("build-finished", landing.write_entrance, priority=400)
 
     app.add_transform(anchors.AnchorCells)
     app.add_post_transform(navigation.SpeakWhileWriting)
     app.add_post_transform(figures.InlineFigures)
+    app.add_post_transform(foreign.MarkChineseWords)
+    app.add_post_transform(tables.NameRows)
     app.add_html_math_renderer(
         formulas.RENDERER,
         inline_renderers=(formulas.visit_inline, None),
@@ -44,8 +82,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(landing.language_cards, html=(landing.visit_cards, None))
     app.add_directive("choose-language", landing.ChooseLanguage)
     private.replace_hidden_cell(app)
-    app.add_css_file("polyglot.css")
-    app.add_js_file("polyglot.js", loading_method="defer")
     # One language is spoken at a time: pages can be read side by side in processes of their own, each of
     # which is told the language; a process that only writes is not.
     return {

@@ -9,9 +9,8 @@ from xml.sax.saxutils import escape, quoteattr
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from polyglot_book.site import places
 from polyglot_book.site.languages import Pages
-
-_DESCRIPTION_LENGTH = 200
 
 
 def public_url(app: Sphinx, docname: str) -> str:
@@ -19,7 +18,7 @@ def public_url(app: Sphinx, docname: str) -> str:
     uri = app.builder.get_target_uri(docname)
     if uri == "index.html" or uri.endswith("/index.html"):
         uri = uri.removesuffix("index.html")
-    return str(app.config.html_baseurl).rstrip("/") + "/" + uri
+    return places.site_of(app.config) + uri
 
 
 def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
@@ -44,7 +43,7 @@ def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
 def add_alternates(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Give the templates the switcher's links, the page's addresses and its description."""
+    """Give the templates the switcher's links."""
     pages = Pages.from_config(app.config)
     own = pages.language_of(pagename)
     switcher = []
@@ -62,38 +61,12 @@ def add_alternates(
             }
         )
     context["polyglot_switcher"] = switcher
-    context["polyglot_alternates"] = {}
-    context["polyglot_description"] = ""
-    if app.config.html_baseurl and pagename in app.env.found_docs:
-        context["pageurl"] = public_url(app, pagename)
-        context["polyglot_alternates"] = alternates_of(app, pagename)
-    if doctree is not None and 'name="description"' not in (context.get("metatags") or ""):
-        context["polyglot_description"] = description_of(doctree)
-
-
-def description_of(doctree: nodes.document) -> str:
-    """Make a description of a page from its first paragraph; one without formulas reads better."""
-    paragraphs = [
-        each
-        for each in doctree.findall(nodes.paragraph)
-        if isinstance(each.parent, nodes.section | nodes.document) and each.astext().strip()
-    ]
-    if not paragraphs:
-        return ""
-    plain = [each for each in paragraphs[:4] if not list(each.findall(nodes.math))]
-    text = " ".join((plain or paragraphs)[0].astext().split())
-    if len(text) <= _DESCRIPTION_LENGTH:
-        return text
-    cut = text[:_DESCRIPTION_LENGTH]
-    # Chinese has no spaces to cut at; a text that has them is not cut inside a word.
-    head, space, _ = cut.rpartition(" ")
-    return (head if space and len(head) > _DESCRIPTION_LENGTH // 2 else cut).rstrip(" ,;，；、") + "…"
 
 
 # Sphinx event: build-finished
 def write_sitemap(app: Sphinx, exception: Exception | None) -> None:
     """Write `sitemap.xml`, in which every page names its sisters."""
-    if exception is not None or app.builder.format != "html" or not app.config.html_baseurl:
+    if exception is not None or app.builder.format != "html" or not places.site_of(app.config):
         return
     rows = []
     for docname in sorted(app.env.found_docs):

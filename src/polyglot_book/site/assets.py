@@ -11,12 +11,24 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from polyglot_book.site.formulas import RENDERER
+from polyglot_book.site.markup import lighter
+from polyglot_book.site.policy import policy_for
 from polyglot_book.site.strings import translate
 
 _HERE = Path(__file__).parent
-# The words that scripts write into a page.
-_OF_COPY_BUTTONS = ("Copy", "Copy to clipboard", "Copied!", "Failed to copy")
-_OF_TOGGLE_BUTTONS = ("Click to show", "Click to hide", "Toggle hidden content")
+# The words that the scripts write into a page.
+_WORDS = (
+    "Copy to clipboard", "Copied!", "Failed to copy", "Close",
+    "Color mode", "Light", "Dark", "System Settings",
+    "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
+    "The search works on a website, not in pages opened as files.", "Formula", "Table",
+)  # fmt: skip
+# In the page's head: the reader's colours, before anything is drawn. A browser may forbid a page to remember.
+COLOR_SCRIPT = (
+    "(r=>{let m;try{m=localStorage.mode}catch{}m||='auto';r.dataset.mode=m;"
+    "r.dataset.theme=m!='auto'?m:matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light'})"
+    "(document.documentElement)"
+)
 
 
 # Sphinx event: config-inited
@@ -32,18 +44,22 @@ def configure(app: Sphinx, config: Config) -> None:
     # An index of terms would mix the languages.
     config.html_use_index = False
     config.html_domain_indices = False
-    # Without a mode the theme's script writes an error to the console.
-    config.html_context.setdefault("default_mode", "auto")
+    # Readers get the notebooks that `downloads` writes.
+    config.html_copy_source = False
     config.html_theme_options["disable_search"] = True
-    # The theme's default is a place for advertisements.
-    config.html_theme_options.setdefault("primary_sidebar_end", [])
+    config.html_sidebars = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}
 
 
 # Sphinx event: html-page-context (after everybody else)
 def finish_assets(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Give this package's script its words."""
+    """Give the layout its words and its script, and make the body of the page lighter."""
     # The layout says it already.
     context["metatags"] = re.sub(r'<meta [^>]*name="viewport"[^>]*>\s*', "", context.get("metatags") or "")
-    context["polyglot_words"] = {each: translate(each) for each in _OF_COPY_BUTTONS + _OF_TOGGLE_BUTTONS}
+    context["polyglot_words"] = {each: translate(each) for each in _WORDS}
+    context["polyglot_color_script"] = COLOR_SCRIPT
+    context["polyglot_policy"] = policy_for(COLOR_SCRIPT)
+    context.setdefault("polyglot_downloads", [])
+    if "body" in context:
+        context["body"] = lighter(context["body"])

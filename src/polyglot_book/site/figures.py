@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
+from polyglot_book.site.live import METADATA, enlivened, module_of
 from polyglot_book.site.private import code_cells
 from polyglot_book.site.svg import SvgError, inline
 
@@ -40,9 +42,10 @@ class InlineFigures(SphinxPostTransform):
             for image in list(cell.findall(nodes.image)):
                 if image["uri"].endswith(".svg"):
                     number = images.index(image) + 1
-                    self._inline(image, f"figure-{metadata.get('polyglot_cell') or number}-{number}")
+                    prefix = f"figure-{metadata.get('polyglot_cell') or number}-{number}"
+                    self._inline(image, prefix, metadata.get(METADATA))
 
-    def _inline(self, image: nodes.image, prefix: str) -> None:
+    def _inline(self, image: nodes.image, prefix: str, data: Mapping[str, Any] | None) -> None:
         # Sphinx has made the path relative to the sources, where MyST-NB wrote it with a slash before.
         path = Path(self.env.srcdir, image["uri"].lstrip("/"))
         try:
@@ -57,4 +60,10 @@ class InlineFigures(SphinxPostTransform):
                 "a figure cannot be shown: %s", error, location=image, type="polyglot", subtype="figure"
             )
             return
+        if data is not None:
+            if (module := module_of(self.config, Path(self.env.srcdir), data)).is_file():
+                text = enlivened(text, data)
+            else:
+                what = "no module brings this figure to life: %s"
+                LOGGER.warning(what, module, location=image, type="polyglot", subtype="live")
         image.replace_self(nodes.raw("", text, format="html"))

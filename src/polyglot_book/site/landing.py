@@ -2,30 +2,74 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
+from polyglot_book.site.assets import COLOR_SCRIPT
+from polyglot_book.site.facts import facts_of
+from polyglot_book.site.figures import COLORS
 from polyglot_book.site.languages import Pages
+from polyglot_book.site.policy import policy_for
+from polyglot_book.site.sharing import head_of
 from polyglot_book.site.strings import SPEAKER, translate
+from polyglot_book.site.svg import inline
+
+_FACTS = (
+    "%(chapters)d chapters, %(exercises)d exercises with solutions. "
+    "%(cells)d code cells, each executed again and compared."
+)
 
 
 class language_cards(nodes.General, nodes.Element):
-    """Stands where the cards will be."""
+    """Stands where the cards will be, and a picture beside them."""
 
 
 class ChooseLanguage(SphinxDirective):
-    """Let a reader choose a language."""
+    """Let a reader choose a language.
+
+    The option `figure` names a picture that a notebook has drawn, `<language>/<stem>#<cell>`, which is shown
+    beside the cards; `alt` is its alternative text.
+    """
 
     has_content = False
+    option_spec: ClassVar[OptionSpec] = {
+        "figure": directives.unchanged_required,
+        "alt": directives.unchanged_required,
+    }
 
     def run(self) -> list[nodes.Node]:
         """Mark the place."""
-        return [language_cards(docname=self.env.docname)]
+        picture = self._picture() if "figure" in self.options else ""
+        return [language_cards(docname=self.env.docname, picture=picture)]
+
+    def _picture(self) -> str:
+        pages = Pages.from_config(self.config)
+        page, _, wanted = self.options["figure"].partition("#")
+        path = Path(self.env.srcdir, pages.folder, f"{page}.ipynb")
+        self.env.note_dependency(str(path))
+        if not (drawn := _drawn(path, wanted)):
+            raise self.error(f"no cell of a notebook has drawn {self.options['figure']!r}")
+        picture = inline(drawn, prefix=wanted, label=self.options.get("alt", ""), colors=COLORS)
+        # Its words are in the notebook's language, the alternative text is in this page's.
+        picture = picture.replace("<svg", f'<svg lang="{pages.reference.code}"', 1)
+        return f'<div class="polyglot-cards-picture" lang="{page.split("/")[0]}">{picture}</div>\n'
+
+
+def _drawn(path: Path, wanted: str) -> str:
+    """Give the picture that a cell of a notebook has drawn; nothing where it has not."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.is_file() else []
+    outputs = [output for cell in cells if cell["id"] == wanted for output in cell.get("outputs", [])]
+    found = [output.get("data", {}).get("image/svg+xml") for output in outputs]
+    return "".join(next(filter(None, found), ""))
 
 
 def visit_cards(writer: HTML5Translator, node: language_cards) -> None:
@@ -41,7 +85,10 @@ def visit_cards(writer: HTML5Translator, node: language_cards) -> None:
         code = escape(language.code)
         href = escape(app.builder.get_relative_uri(node["docname"], pages.home(language)))
         title = language.title if titles_differ else ""
-        texts = [("name", language.name), ("title", title), ("tagline", language.tagline)]
+        # Sphinx writes this page again whenever a page below it has changed.
+        facts = facts_of(Path(app.srcdir, pages.folder, language.code))
+        holds = translate(_FACTS) % facts if facts else ""
+        texts = [("name", language.name), ("title", title), ("tagline", language.tagline), ("facts", holds)]
         spans = [f'<span class="polyglot-card-{kind}">{escape(text)}</span>' for kind, text in texts if text]
         # The script shows it on the card that it suggests.
         suggestion = escape(translate("Your language"))
@@ -51,7 +98,9 @@ def visit_cards(writer: HTML5Translator, node: language_cards) -> None:
             f' data-language="{code}">{"".join(spans)}</a></li>'
         )
     SPEAKER.language = speaking
-    writer.body.append('<ul class="polyglot-cards">\n' + "\n".join(rows) + "\n</ul>\n")
+    cards = '<ul class="polyglot-cards">\n' + "\n".join(rows) + "\n</ul>\n"
+    picture = node["picture"]
+    writer.body.append(f'<div class="polyglot-welcome">\n{cards}{picture}</div>\n' if picture else cards)
     raise nodes.SkipNode
 
 
@@ -60,13 +109,13 @@ def write_entrance(app: Sphinx, exception: Exception | None) -> None:
     """Lead from the site's root to the page where a language is chosen."""
     if exception is not None or app.builder.format != "html" or app.config.root_doc == "index":
         return
-    language = Pages.from_config(app.config).reference
-    target = escape(app.builder.get_target_uri(app.config.root_doc))
-    title = escape(language.title)
-    (Path(app.outdir) / "index.html").write_text(
-        f'<!DOCTYPE html>\n<html lang="{escape(language.code)}">\n<head>\n<meta charset="utf-8"/>\n'
-        f'<title>{title}</title>\n<meta http-equiv="Refresh" content="0; url={target}"/>\n'
-        f'<link rel="canonical" href="{target}"/>\n<link rel="icon" href="data:,"/>\n</head>\n'
-        f'<body><a href="{target}">{title}</a></body>\n</html>\n',
-        encoding="utf-8",
-    )
+    context = {
+        **head_of(app, app.config.root_doc),
+        "language": Pages.from_config(app.config).reference.code,
+        "title": app.env.titles[app.config.root_doc].astext(),
+        "target": app.builder.get_target_uri(app.config.root_doc),
+        "policy": policy_for(COLOR_SCRIPT),
+        "pathto": lambda name, *_: name,
+    }
+    text = app.builder.templates.render("entrance.html", context)
+    Path(app.outdir, "index.html").write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 from latex2mathml.converter import convert_to_element
@@ -55,9 +56,11 @@ def to_mathml(tex: str, *, display: bool) -> str:
     _merge_numbers(math)
     _merge_words(math)
     for element in math.iter():
+        _raise_prime(element)
         _repair(element)
     for parent in math.iter():
         _space_operators(parent, display=display)
+        _bind_signs(parent)
     math.set("alttext", " ".join(tex.split()))
     return ET.tostring(math, encoding="unicode")
 
@@ -118,6 +121,20 @@ def _merge_words(math: ET.Element) -> None:
             if all(each.tag == "mi" and each.get("mathvariant") == "normal" for each in (before, after)):
                 before.text = f"{before.text}{after.text}"
                 parent.remove(after)
+
+
+def _raise_prime(element: ET.Element) -> None:
+    """A prime is small and raised by itself: as a superscript it would be a speck."""
+    if element.tag in {"msup", "msubsup"} and (element[-1].text or "").strip("′") == "" and element[-1].text:
+        prime = ET.Element("mo", lspace="0em", rspace="0em")
+        prime.text, prime.tail = element[-1].text, None
+        base = list(element)[:-1]
+        if element.tag == "msubsup":
+            below = ET.Element("msub")
+            below.extend(base)
+            base = [below]
+        element.tag = "mrow"
+        element[:] = [*base, prime]
 
 
 def _repair(element: ET.Element) -> None:
@@ -182,6 +199,13 @@ def _space_operators(parent: ET.Element, *, display: bool) -> None:
         if name.replace("\N{THIN SPACE}", "") in _LIMITS and child.tag == "msub":
             child.tag = "munder"
             core.set("movablelimits", "false" if display else "true")
+
+
+def _bind_signs(parent: ET.Element) -> None:
+    """A minus or plus after an operator or an opening parenthesis belongs to what follows it."""
+    for before, sign in pairwise(parent):
+        if sign.tag == "mo" and sign.text in {"-", "−", "+"} and not _is_ordinary(before):
+            sign.attrib.update(form="prefix", lspace="0em", rspace="0em")
 
 
 def _is_ordinary(element: ET.Element) -> bool:

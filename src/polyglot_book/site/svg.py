@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
+from polyglot_book.site.svg_size import shrink
+
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
 _UNITS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4}
@@ -39,6 +41,7 @@ def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str]) -> 
     known = {_normal(source): target for source, target in colors.items()}
     for element in root.iter():
         _restyle(element, known, prefix)
+    shrink(root)
     root.attrib.setdefault("viewBox", f"0 0 {width:g} {height:g}")
     root.attrib.update(
         {
@@ -71,10 +74,11 @@ def _size(root: ET.Element) -> tuple[float, float]:
 
 
 def _strip(root: ET.Element) -> None:
-    """Drop metadata, scripts and namespaces: in a page, SVG elements have their plain names."""
+    """Drop metadata, scripts, the ground and namespaces: in a page, SVG elements have their plain names."""
     for parent in root.iter():
         for child in list(parent):
-            if child.tag in {f"{{{_SVG}}}metadata", f"{{{_SVG}}}script"}:
+            # Matplotlib calls the sheet that it paints on so; the page, or a box on it, is the sheet here.
+            if child.tag in {f"{{{_SVG}}}metadata", f"{{{_SVG}}}script"} or child.get("id") == "patch_1":
                 parent.remove(child)
     for element in root.iter():
         element.tag = element.tag.removeprefix(f"{{{_SVG}}}")
@@ -118,7 +122,7 @@ def _restyle(element: ET.Element, colors: Mapping[str, str], prefix: str) -> Non
     if element.tag in {"text", "tspan"}:
         _use_page_font(style)
     if style:
-        element.set("style", "; ".join(f"{name}: {value}" for name, value in style.items()))
+        element.set("style", ";".join(f"{name}:{value}" for name, value in style.items()))
 
 
 def _declarations(style: str) -> dict[str, str]:
@@ -130,9 +134,9 @@ def _use_page_font(style: dict[str, str]) -> None:
     """Let the page's fonts write a picture's text, but for code."""
     if "monospace" in style.get("font-family", "") + style.get("font", ""):
         return
-    if "font-family" in style or "font" in style:
-        style.pop("font-family", None)
-        style["font-family"] = "inherit"  # after `font`, which would set it again
+    style.pop("font-family", None)
+    if "font" in style:
+        style["font-family"] = "inherit"  # after `font`, which sets it
 
 
 def _normal(color: str) -> str:

@@ -21,10 +21,10 @@ SOURCE = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 
 
 def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
-    """Every character that a figure may show: labels, terms, this package's strings, chapters' titles, ASCII.
+    """Every character that a figure or a card may show: labels, terms, this package's strings, titles, ASCII.
 
     Args:
-        chapters: the folder of the chapters, where there is one.
+        chapters: the folder of the chapters, where there is one; the book's settings stand beside it.
     """
     package = Path(__file__).parents[1]
     book = yaml.safe_load((package / "terms.yml").read_text(encoding="utf-8"))
@@ -40,6 +40,7 @@ def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
         texts += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     for chapter in chapters.rglob("*.md"):
         texts += re.findall(r"^# .*", chapter.read_text(encoding="utf-8"), re.MULTILINE)
+    texts += [each.read_text(encoding="utf-8") for each in chapters.parent.glob("_config.yml")]
     return {char for char in "".join(texts) + string.printable if char.isprintable()}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.building import Built, build_copy
+from tests.building import Built, build, copy
 
 BOOKS = Path(__file__).parents[1] / "books"
 
@@ -14,12 +14,12 @@ BOOKS = Path(__file__).parents[1] / "books"
 @pytest.fixture(scope="session")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """A book of two pages in four languages, built; not to be changed."""
-    built = build_copy(BOOKS / "four", tmp_path_factory.mktemp("books") / "four")
+    built = build(copy(BOOKS / "four", tmp_path_factory.mktemp("books") / "four"))
     assert built.code == 0, built.log
     return built
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Built:
-    """The same book, built for one test, which may change it and build it again."""
-    return build_copy(BOOKS / "four", tmp_path / "four")
+def fresh(tmp_path: Path) -> Path:
+    """A copy of the same book for one test, which may change it and build it."""
+    return copy(BOOKS / "four", tmp_path / "four")

@@ -27,20 +27,20 @@ CELLS = [
 @pytest.mark.parametrize("code", CODES)
 def test_every_cell_is_an_anchor_in_every_language(four: Built, code: str) -> None:
     page = four.page(f"book/{code}/01-masks")
-    assert [each["id"] for each in page.select("article [id]") if each["id"] in CELLS] == CELLS
+    ids = [each.attributes["id"] for each in page.css("article [id]")]
+    assert [name for name in ids if name in CELLS] == CELLS
     # Nothing else is left that would differ by language.
-    others = [each["id"] for each in page.select("article [id]") if each["id"] not in CELLS]
-    assert [each for each in others if not each.startswith("figure-")] == []
+    assert [name for name in ids if name not in CELLS and not name.startswith("figure-")] == []
 
 
 def test_an_anchor_stands_on_what_the_cell_became(four: Built) -> None:
     page = four.page("book/ko/01-masks")
-    assert page.find(id="why").name == "section"
-    assert page.find(id="why").h2.get_text().startswith("마스크가 필요한 이유")
-    assert page.find(id="paragraph").name == "p"
-    assert "exercise" in page.find(id="exercise")["class"]
-    assert "cell" in page.find(id="figure")["class"]
-    assert [each["href"] for each in page.select("#pst-page-toc-nav a")] == [
+    assert page.css_first("#why").tag == "section"
+    assert page.css_first("#why h2").text().startswith("마스크가 필요한 이유")
+    assert page.css_first("#paragraph").tag == "p"
+    assert "exercise" in page.css_first("#exercise").attributes["class"].split()
+    assert "cell" in page.css_first("#figure").attributes["class"].split()
+    assert [each.attributes["href"] for each in page.css("#pst-page-toc-nav a")] == [
         "#why",
         "#polarity",
         "#polarity-2",
@@ -49,16 +49,16 @@ def test_an_anchor_stands_on_what_the_cell_became(four: Built) -> None:
 
 def test_links_lead_to_anchors(four: Built) -> None:
     first = four.page("book/ko/01-masks")
-    assert [each["href"] for each in first.select("article p a.internal")] == ["#why", "#exercise"]
+    assert [each.attributes["href"] for each in first.css("article p a.internal")] == ["#why", "#exercise"]
     second = four.page("book/ko/02-heads")
-    links = second.select("article p a.internal")
-    assert [each["href"] for each in links] == [
+    links = second.css("article p a.internal")
+    assert [each.attributes["href"] for each in links] == [
         "01-masks.html#polarity",
         "01-masks.html#why",
         "01-masks.html#figure",
     ]
     # A link without words takes the heading's.
-    assert links[1].get_text() == "마스크가 필요한 이유"
+    assert links[1].text() == "마스크가 필요한 이유"
 
 
 def _edit(path: Path, old: str, new: str) -> None:
@@ -67,23 +67,23 @@ def _edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_broken_links_fail_the_build(fresh: Built) -> None:
-    _edit(fresh.root / "book/ko/01-masks.ipynb", "(#why)", "(#nowhere-here)")
-    _edit(fresh.root / "book/ko/02-heads.ipynb", "01-masks.ipynb#polarity", "01-masks.ipynb#nowhere-there")
-    again = build(fresh.root)
-    assert again.code != 0
-    assert len(again.warnings) == 2
-    assert "'nowhere-here'" in again.log and "'nowhere-there'" in again.log
+def test_broken_links_fail_the_build(fresh: Path) -> None:
+    _edit(fresh / "book/ko/01-masks.ipynb", "(#why)", "(#nowhere-here)")
+    _edit(fresh / "book/ko/02-heads.ipynb", "01-masks.ipynb#polarity", "01-masks.ipynb#nowhere-there")
+    built = build(fresh)
+    assert built.code != 0
+    assert len(built.warnings) == 2
+    assert "'nowhere-here'" in built.log and "'nowhere-there'" in built.log
 
 
-def test_a_cell_that_shows_nothing_is_still_an_anchor(fresh: Built) -> None:
-    path = fresh.root / "book/ko/02-heads.ipynb"
+def test_a_cell_that_shows_nothing_is_still_an_anchor(fresh: Path) -> None:
+    path = fresh / "book/ko/02-heads.ipynb"
     notebook = json.loads(path.read_text(encoding="utf-8"))
     empty = {"cell_type": "markdown", "id": "silent", "metadata": {}, "source": ["<!-- nothing -->"]}
     notebook["cells"].insert(1, empty)
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    again = build(fresh.root)
-    assert again.code == 0, again.log
-    page = again.page("book/ko/02-heads")
-    assert page.find(id="silent") is not None
-    assert page.find(id="back").name == "section"
+    built = build(fresh)
+    assert built.code == 0, built.log
+    page = built.page("book/ko/02-heads")
+    assert page.css_first("#silent") is not None
+    assert page.css_first("#back").tag == "section"

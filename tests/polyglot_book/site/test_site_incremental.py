@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.building import Built, build
+from tests.building import build
 
 
 def _edit(path: Path, old: str, new: str) -> None:
@@ -13,36 +13,37 @@ def _edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_incremental_builds(fresh: Built) -> None:
-    unchanged = build(fresh.root)
+def test_incremental_builds(fresh: Path) -> None:
+    first = build(fresh)
+    assert first.code == 0, first.log
+    unchanged = build(fresh)
     assert (unchanged.code, unchanged.read(), unchanged.written()) == (0, set(), set())
 
-    _edit(fresh.root / "book/ko/02-heads.ipynb", "알려 줍니다.", "말해 줍니다.")
-    paragraph = build(fresh.root)
+    _edit(fresh / "book/ko/02-heads.ipynb", "알려 줍니다.", "말해 줍니다.")
+    paragraph = build(fresh)
     assert paragraph.read() == {"book/ko/02-heads"}
     assert "book/ko/01-masks" not in paragraph.written()
 
-    _edit(fresh.root / "book/ko/02-heads.ipynb", "# 2. 헤드", "# 2. 여러 헤드")
-    title = build(fresh.root)
+    _edit(fresh / "book/ko/02-heads.ipynb", "# 2. 헤드", "# 2. 여러 헤드")
+    title = build(fresh)
     assert title.read() == {"book/ko/02-heads"}
     assert {"book/ko/01-masks", "book/ko/index"} <= title.written()
     assert "book/zh-CN/01-masks" not in title.written()
-    assert "2. 여러 헤드" in title.page("book/ko/01-masks").select_one("nav.bd-docs-nav").get_text()
+    assert "2. 여러 헤드" in title.page("book/ko/01-masks").css_first("nav.bd-docs-nav").text()
 
-    (fresh.root / "book/ko/03-only.ipynb").write_bytes((fresh.root / "book/en/03-only.ipynb").read_bytes())
+    (fresh / "book/ko/03-only.ipynb").write_bytes((fresh / "book/en/03-only.ipynb").read_bytes())
     _edit(
-        fresh.root / "_toc.yml",
+        fresh / "_toc.yml",
         "  - file: book/ko/02-heads\n",
         "  - file: book/ko/02-heads\n  - file: book/ko/03-only\n",
     )
-    added = build(fresh.root)
-    switcher = {
-        each["lang"]: each["href"] for each in added.page("book/en/03-only").select(".polyglot-switcher a")
-    }
+    added = build(fresh)
+    links = [each.attributes for each in added.page("book/en/03-only").css(".polyglot-switcher a")]
+    switcher = {each["lang"]: each["href"] for each in links}
     assert switcher["ko"] == "../ko/03-only.html"
 
-    (fresh.root / "book/ko/03-only.ipynb").unlink()
-    _edit(fresh.root / "_toc.yml", "  - file: book/ko/03-only\n", "")
-    gone = build(fresh.root)
+    (fresh / "book/ko/03-only.ipynb").unlink()
+    _edit(fresh / "_toc.yml", "  - file: book/ko/03-only\n", "")
+    gone = build(fresh)
     assert not (gone.html / "book/ko/03-only.html").exists()
     assert (gone.html / "book/en/03-only.html").exists()

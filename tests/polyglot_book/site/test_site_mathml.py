@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -75,14 +76,24 @@ def test_wrong_tex_is_refused(tex: str) -> None:
 
 def test_pages_have_mathml(four: Built) -> None:
     page = four.page("book/en/01-masks")
-    assert len(page.select('.polyglot-math > math[display="block"]')) == 2
-    assert len(page.select('article p math[display="inline"]')) == 3
+    assert len(page.css('.polyglot-math > math[display="block"]')) == 2
+    assert len(page.css('article p math[display="inline"]')) == 3
 
 
-def test_wrong_tex_fails_the_build_and_names_the_page(fresh: Built) -> None:
-    path = fresh.root / "book/en/01-masks.ipynb"
+def test_wrong_tex_fails_the_build_and_names_the_page(fresh: Path) -> None:
+    path = fresh / "book/en/01-masks.ipynb"
     path.write_text(path.read_text(encoding="utf-8").replace("operatorname", "wrongname"), encoding="utf-8")
-    again = build(fresh.root)
-    assert again.code != 0
-    assert len(again.warnings) == 1
-    assert "01-masks.ipynb" in again.warnings[0] and "wrongname" in again.warnings[0]
+    built = build(fresh)
+    assert built.code != 0
+    assert len(built.warnings) == 1
+    assert "01-masks.ipynb" in built.warnings[0] and "wrongname" in built.warnings[0]
+
+
+def test_a_sign_belongs_to_what_follows_an_operator() -> None:
+    signs = [e.get("form") for e in _find("a - b = (-1, -2)", "mo") if e.text in {"−", "-"}]
+    assert signs == [None, "prefix", "prefix"]
+
+
+def test_a_prime_is_no_superscript() -> None:
+    assert _find("x'", "msup") == [] and "′" in _texts("x'", "mo")
+    assert len(_find("x_i'", "msub")) == 1

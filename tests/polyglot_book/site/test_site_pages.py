@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from tests.building import Built
-from tests.pages import check_site, english_left, parse
+from tests.pages import Page, check_site, english_left, parse
 
 CODES = ["en", "zh-TW", "zh-CN", "ko"]
 TITLES = {"en": "Tiny", "zh-TW": "小書", "zh-CN": "小书", "ko": "작은 책"}
@@ -28,30 +29,31 @@ def test_the_whole_site_passes_its_checks(four: Built) -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_a_page_names_its_language_and_its_book(four: Built, code: str) -> None:
     page = four.page(f"book/{code}/01-masks")
-    assert page.html["lang"] == code
-    assert page.title.get_text().strip() == f"{FIRST[code]} — {TITLES[code]}"
-    logo = page.select_one("#pst-primary-sidebar a.navbar-brand")
-    assert logo.get_text().strip() == TITLES[code]
-    assert logo["href"] == "index.html"
+    assert page.root.attributes["lang"] == code
+    assert page.css_first("title").text().strip() == f"{FIRST[code]} – {TITLES[code]}"
+    logo = page.css_first("#pst-primary-sidebar a.navbar-brand")
+    assert logo.text().strip() == TITLES[code]
+    assert logo.attributes["href"] == "index.html"
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_sidebar_has_the_pages_of_one_language(four: Built, code: str) -> None:
     page = four.page(f"book/{code}/01-masks")
-    links = page.select("nav.bd-docs-nav a")
-    assert [each.get_text().strip() for each in links][:2] == [FIRST[code], SECOND[code]]
+    # They stand once more below the page, for readers without scripts.
+    links = page.css("#pst-primary-sidebar nav.bd-docs-nav a")
+    assert [each.text().strip() for each in links][:2] == [FIRST[code], SECOND[code]]
     assert len(links) == (3 if code == "en" else 2)
-    assert [each.get_text().strip() for each in links if each.get("aria-current")] == [FIRST[code]]
+    assert [each.text().strip() for each in links if each.attributes.get("aria-current")] == [FIRST[code]]
 
 
 def test_previous_and_next_stay_inside_a_language(four: Built) -> None:
     # In the order of the whole book, the Korean home comes after the last Chinese page.
-    assert four.page("book/ko/index").select_one(".left-prev") is None
-    assert four.page("book/zh-CN/02-heads").select_one(".right-next") is None
-    assert four.page("book/ko/01-masks").select_one(".right-next")["href"] == "02-heads.html"
-    assert four.page("book/ko/01-masks").select_one(".left-prev")["href"] == "index.html"
-    heads = four.page("book/zh-TW/02-heads").select('head link[rel="next"], head link[rel="prev"]')
-    assert [each["href"] for each in heads] == ["01-masks.html"]
+    assert four.page("book/ko/index").css_first(".left-prev") is None
+    assert four.page("book/zh-CN/02-heads").css_first(".right-next") is None
+    assert four.page("book/ko/01-masks").css_first(".right-next").attributes["href"] == "02-heads.html"
+    assert four.page("book/ko/01-masks").css_first(".left-prev").attributes["href"] == "index.html"
+    heads = four.page("book/zh-TW/02-heads").css('head link[rel="next"], head link[rel="prev"]')
+    assert [each.attributes["href"] for each in heads] == ["01-masks.html"]
 
 
 WORDS = {
@@ -70,10 +72,10 @@ WORDS = {
 @pytest.mark.parametrize("code", CODES)
 def test_the_interface_speaks_the_language(four: Built, code: str) -> None:
     page, words = four.page(f"book/{code}/01-masks"), WORDS[code]
-    assert page.select_one("details.hide .collapsed").get_text() == words["Show code"]
-    assert page.select_one(".admonition.note .admonition-title").get_text().strip() == words["Note"]
-    assert page.select_one(".right-next .prev-next-subtitle").get_text() == words["next"]
-    assert page.select_one("h2 .headerlink")["title"] == words["heading"]
+    assert page.css_first("details.hide .collapsed").text() == words["Show code"]
+    assert page.css_first(".admonition.note .admonition-title").text().strip() == words["Note"]
+    assert page.css_first(".right-next .prev-next-subtitle").text() == words["next"]
+    assert page.css_first("h2 .headerlink").attributes["title"] == words["heading"]
 
 
 def test_the_scanner_finds_english() -> None:
@@ -86,37 +88,91 @@ def test_the_scanner_finds_english() -> None:
     assert english_left(page, ignore="p") == ["Close"]
 
 
+# What a check finds in a page that breaks its rule, and nothing else.
+BROKEN = {
+    "<p>Left in English</p>": "English is left: 'Left in English'",
+    '<p id="a">가</p><p id="a">나</p>': "the id 'a' stands twice",
+    '<img src="a.png">': "no alternative text: a.png",
+    '<article><img src="a.png" alt=""></article>': "no alternative text: a.png",
+    "<article><img src='a.png' alt></article>": "no alternative text: a.png",
+    '<svg class="polyglot-figure" id="f"></svg>': "no alternative text: f",
+    '<img src="//a.example/b.png" alt="">': "loads from another host: //a.example/b.png",
+    '<link rel="x icon" href="http://a.example/b">': "loads from another host: http://a.example/b",
+    "<style>p { background: url('//a.example/b') }</style>": "loads from another host: //a.example/b",
+    '<p style="background: url(//a.example/b)"></p>': "loads from another host: //a.example/b",
+    "<script>fetch('https://a.example/b')</script>": "loads from another host: https://a.example/b",
+    '<a href="nowhere.html">가</a>': "nowhere.html: this link leads nowhere",
+    '<a href="#nowhere">가</a>': "#nowhere: this link leads nowhere",
+    '<a href="a.html#nowhere">가</a>': "a.html#nowhere: this link leads nowhere",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_check_finds_what_is_broken(tmp_path: Path, broken: str) -> None:
+    page = f'<!DOCTYPE html><html lang="ko"><body><h1 id="top">가</h1>{broken}</body></html>'
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    assert check_site(tmp_path) == [f"a.html: {BROKEN[broken]}"]
+
+
+RIGHT = [
+    '<img src="a.png" alt="">',
+    '<article><img src="a.png" alt="가"></article>',
+    '<p lang="en">In English <b title="Also">here</b></p>',
+    "<!-- A comment --><noscript><p>Turn it on</p></noscript>",
+    "<svg><title>In a figure</title><text>Query</text></svg>",
+    '<link rel="canonical" href="http://a.example/b">',
+    '<script type="application/json">{"at": "https://a.example/b"}</script>',
+    '<a href="https://a.example">가</a><a href="#top">나</a><a href="a.html#top">다</a><a href>라</a>',
+]
+
+
+@pytest.mark.parametrize("right", RIGHT)
+def test_the_checks_let_pass_what_is_right(tmp_path: Path, right: str) -> None:
+    page = f'<!DOCTYPE html><html lang="ko"><body><h1 id="top">가</h1>{right}</body></html>'
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    assert check_site(tmp_path) == []
+
+
+def test_a_template_is_refused() -> None:
+    with pytest.raises(AssertionError, match="template"):
+        parse("<template><p>No check sees this</p></template>")
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_the_switcher_leads_to_the_same_page(four: Built, code: str) -> None:
-    links = four.page(f"book/{code}/01-masks").select(".polyglot-switcher a")
-    assert [(each["lang"], each["hreflang"], each.get_text()) for each in links] == [
-        (other, other, NAMES[other]) for other in CODES
-    ]
+    elements = four.page(f"book/{code}/01-masks").css(".polyglot-switcher a")
+    assert [each.text() for each in elements] == [NAMES[other] for other in CODES]
+    links = [each.attributes for each in elements]
+    assert [(each["lang"], each["hreflang"]) for each in links] == [(other, other) for other in CODES]
     assert [each["href"] for each in links] == [f"../{c}/01-masks.html" if c != code else "" for c in CODES]
     assert [each["lang"] for each in links if each.get("aria-current")] == [code]
 
 
 def test_the_switcher_leads_home_where_a_page_has_no_sister(four: Built) -> None:
-    links = {each["lang"]: each for each in four.page("book/en/03-only").select(".polyglot-switcher a")}
-    assert links["ko"]["href"] == "../ko/index.html"
-    assert not links["ko"].has_attr("data-same-page")
-    assert links["en"].has_attr("data-same-page")
+    links = [each.attributes for each in four.page("book/en/03-only").css(".polyglot-switcher a")]
+    found = {each["lang"]: each for each in links}
+    assert found["ko"]["href"] == "../ko/index.html"
+    assert "data-same-page" not in found["ko"]
+    assert "data-same-page" in found["en"]
+
+
+def _sisters(page: Page) -> dict[str, str]:
+    """Give the addresses of a page by language, as search engines read them."""
+    links = [each.attributes for each in page.css('link[rel="alternate"]')]
+    return {each["hreflang"]: each["href"] for each in links}
 
 
 def test_search_engines_learn_the_sisters(four: Built) -> None:
     page = four.page("book/ko/01-masks")
     base = "https://example.org/tiny/book"
-    assert [each["href"] for each in page.select('link[rel="canonical"]')] == [f"{base}/ko/01-masks.html"]
-    found = {each["hreflang"]: each["href"] for each in page.select('link[rel="alternate"]')}
-    assert found == {
+    canonical = page.css('link[rel="canonical"]')
+    assert [each.attributes["href"] for each in canonical] == [f"{base}/ko/01-masks.html"]
+    assert _sisters(page) == {
         **{c: f"{base}/{c}/01-masks.html" for c in CODES},
         "x-default": f"{base}/en/01-masks.html",
     }
-    alone = four.page("book/en/03-only").select('link[rel="alternate"]')
-    assert {each["hreflang"] for each in alone} == {"en", "x-default"}
-    home = {
-        each["hreflang"]: each["href"] for each in four.page("book/ko/index").select('link[rel="alternate"]')
-    }
+    assert set(_sisters(four.page("book/en/03-only"))) == {"en", "x-default"}
+    home = _sisters(four.page("book/ko/index"))
     assert home["ko"] == f"{base}/ko/" and home["x-default"] == f"{base}/"
 
 
@@ -131,24 +187,24 @@ def test_the_sitemap_has_every_page_with_its_sisters(four: Built) -> None:
 
 
 def test_a_page_is_described_by_its_first_paragraph(four: Built) -> None:
-    meta = four.page("book/ko/01-masks").select('meta[name="description"]')
-    assert [each["content"] for each in meta] == ["마스크는 쿼리가 볼 수 있는 곳을 알려 줍니다."]
+    meta = four.page("book/ko/01-masks").css('meta[name="description"]')
+    assert [each.attributes["content"] for each in meta] == ["마스크는 쿼리가 볼 수 있는 곳을 알려 줍니다."]
 
 
 def test_source_in_an_output_is_highlighted_below_its_name(four: Built) -> None:
-    caption, listing = four.page("book/en/03-only").select("#listing > .cell_output > *")
-    assert caption.name == "p" and caption.get_text() == "tiny.heads · halve"
-    assert "highlight-python" in listing["class"]
-    assert listing.get_text().strip() == "def halve(number):\n    return number / 2    # (half,)"
-    assert [each.get_text() for each in listing.select(".k, .nf, .c1")][:2] == ["def", "halve"]
+    caption, listing = four.page("book/en/03-only").css("#listing > .cell_output > *")
+    assert caption.tag == "p" and caption.text() == "tiny.heads · halve"
+    assert "highlight-python" in listing.attributes["class"].split()
+    assert listing.text().strip() == "def halve(number):\n    return number / 2    # (half,)"
+    assert [each.text() for each in listing.css(".k, .nf, .c1")][:2] == ["def", "halve"]
 
 
 @pytest.mark.parametrize("docname", ["book/index", "book/ko/01-masks"])
-def test_a_page_has_one_viewport_a_mode_and_an_icon(four: Built, docname: str) -> None:
+def test_a_page_has_one_viewport_an_icon_and_no_theme_before_its_script(four: Built, docname: str) -> None:
     page = four.page(docname)
-    assert len(page.select('meta[name="viewport"]')) == 1
-    assert page.body["data-default-mode"] == "auto"
-    assert len(page.select('link[rel="icon"]')) == 1
+    assert len(page.css('meta[name="viewport"]')) == 1
+    assert "data-theme" not in page.root.attributes
+    assert len(page.css('link[rel="icon"]')) == 1
 
 
 def test_no_page_loads_search_mathjax_or_thebe(four: Built) -> None:
@@ -163,10 +219,10 @@ def test_no_page_loads_search_mathjax_or_thebe(four: Built) -> None:
 
 def test_the_landing_page_offers_every_language(four: Built) -> None:
     page = four.page("book/index")
-    assert page.html["lang"] == "en"
-    cards = page.select("a.polyglot-card")
-    assert [(each["lang"], each["href"]) for each in cards] == [
+    assert page.root.attributes["lang"] == "en"
+    cards = page.css("a.polyglot-card")
+    assert [(each.attributes["lang"], each.attributes["href"]) for each in cards] == [
         (code, f"{code}/index.html") for code in CODES
     ]
-    assert "시험용 책" in cards[3].get_text()
-    assert not page.select("nav.bd-docs-nav, .polyglot-switcher, .prev-next-area a, .primary-toggle")
+    assert "시험용 책" in cards[3].text()
+    assert not page.css("nav.bd-docs-nav, .polyglot-switcher, .prev-next-area a, .primary-toggle")

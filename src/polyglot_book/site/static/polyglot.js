@@ -1,55 +1,151 @@
-// Keeps a reader's place and choice when the language changes, and says other scripts' words in it.
+// What a page can do in a browser: colours, drawers, menus, copying, the reader's place and language.
+// Everything else works without it. It is the only script that a page loads before somebody asks for more.
 "use strict";
 (() => {
-  const CHOICE = "polyglot-language";
+  const root = document.documentElement;
+  const find = (selector) => document.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const words = JSON.parse(document.getElementById("polyglot-words").textContent);
+  const here = document.currentScript.src;
 
-  const storage = {
-    read: () => { try { return localStorage.getItem(CHOICE); } catch { return null; } },
-    write: (code) => { try { localStorage.setItem(CHOICE, code); } catch { /* forbidden: forget it */ } },
+  // A browser may forbid a page to remember anything.
+  const remember = (key, value) => { try { localStorage.setItem(key, value); } catch { /* forget it */ } };
+  const remembered = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
+
+  // Colours: as the system has them, light, or dark. The first choice is made in the page's head.
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const themeButton = find(".theme-switch-button");
+  const color = (mode) => {
+    root.dataset.mode = mode;
+    root.dataset.theme = mode === "auto" ? (dark.matches ? "dark" : "light") : mode;
+    const name = `${words["Color mode"]}: ${words[{ auto: "System Settings", light: "Light", dark: "Dark" }[mode]]}`;
+    themeButton?.setAttribute("aria-label", name);
+    if (themeButton) themeButton.title = name;
   };
+  color(root.dataset.mode || "auto");
+  dark.addEventListener("change", () => color(root.dataset.mode));
+  themeButton?.addEventListener("click", () => {
+    const order = dark.matches ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
+    const next = order[(order.indexOf(root.dataset.mode) + 1) % 3];
+    color(next);
+    remember("mode", next);
+  });
+  // Paper is white.
+  let onScreen = null;
+  addEventListener("beforeprint", () => { onScreen = root.dataset.theme; root.dataset.theme = "light"; });
+  addEventListener("afterprint", () => { root.dataset.theme = onScreen; });
 
-  // The section that is being read: the link's target while it is in view, else the last one above.
-  const place = () => {
-    const named = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (named) {
-      const { top } = named.getBoundingClientRect();
-      if (top > -1 && top < innerHeight) return location.hash;
-    }
-    if (scrollY < 50) return "";
-    const above = [...document.querySelectorAll("article section[id]")]
-      .filter((section) => section.getBoundingClientRect().top < innerHeight / 3);
-    // The first section is the page itself.
-    return above.length > 1 ? `#${encodeURIComponent(above.at(-1).id)}` : location.hash;
-  };
-
-  const switcher = document.querySelector(".polyglot-switcher");
-  if (switcher) {
-    const aim = () => {
-      for (const link of switcher.querySelectorAll("a[data-same-page]")) link.hash = place();
-    };
-    switcher.addEventListener("toggle", aim);
-    switcher.addEventListener("pointerdown", aim);
-    switcher.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && switcher.open) {
-        switcher.open = false;
-        switcher.querySelector("summary").focus();
-      } else if (event.key === "Enter") aim();
+  // The chapters and the contents of a page: beside it where there is room, else in a drawer over it.
+  for (const [name, room] of [["primary", 992], ["secondary", 1200]]) {
+    const [button, bar, drawer] =
+      [find(`.${name}-toggle`), find(`#pst-${name}-sidebar`), find(`#pst-${name}-sidebar-modal`)];
+    if (!button || !bar || !drawer) continue;
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "btn polyglot-close";
+    close.setAttribute("aria-label", words["Close"]);
+    close.textContent = "✕";
+    close.addEventListener("click", () => drawer.close());
+    button.addEventListener("click", () => {
+      if (matchMedia(`(min-width: ${room}px)`).matches) {
+        button.setAttribute("aria-expanded", !bar.classList.toggle("pst-sidebar-hidden"));
+        return;
+      }
+      drawer.append(close, ...bar.childNodes);
+      drawer.classList.add(...bar.classList);
+      button.setAttribute("aria-expanded", "true");
+      drawer.showModal();
     });
-    document.addEventListener("click", (event) => {
-      if (!switcher.contains(event.target)) switcher.open = false;
+    drawer.addEventListener("click", (event) => {
+      if (event.target === drawer || event.target.closest("a")) drawer.close();
+    });
+    drawer.addEventListener("close", () => {
+      close.remove();
+      bar.append(...drawer.childNodes);
+      button.setAttribute("aria-expanded", "false");
     });
   }
 
+  // Menus close on Escape, on a click elsewhere, and when the focus leaves them.
+  for (const menu of all(".polyglot-menu")) {
+    menu.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !menu.open) return;
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+    menu.addEventListener("focusout", (event) => {
+      if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
+    });
+    document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
+  }
+  // The search is loaded when it is first asked for; a browser loads nothing more into a page opened as a file.
+  const searchButton = find(".polyglot-search");
+  const search = () => import(new URL("search.js", here)).then(
+    (module) => module.open(searchButton, words),
+    () => alert(words["The search works on a website, not in pages opened as files."]));
+  searchButton?.addEventListener("click", search);
+  addEventListener("keydown", (event) => {
+    const command = (event.ctrlKey || event.metaKey) && event.code === "KeyK";
+    const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey
+      && !event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (!searchButton || !(command || slash)) return;
+    event.preventDefault();
+    search();
+  });
+  find(".polyglot-print")?.addEventListener("click", () => print());
+  const full = find(".polyglot-fullscreen");
+  if (full && document.fullscreenEnabled) {
+    full.hidden = false;
+    full.addEventListener("click", () =>
+      document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen());
+  }
+  const up = find("#pst-back-to-top");
+  up?.addEventListener("click", () => { scrollTo(0, 0); find("#main-content").focus({ preventScroll: true }); });
+
+  // What the address names; behind a ~ stands the state of a figure, of which the browser knows nothing.
+  const target = () => document.getElementById(decodeURIComponent(location.hash.slice(1).split("~")[0]));
+
+  // A link to what lies inside something folded opens it.
+  const unfold = () => {
+    const named = target();
+    if (!named) return;
+    if (location.hash.includes("~")) named.scrollIntoView();
+    const folded = named.closest("details") ?? (named.matches("span") && named.nextElementSibling);
+    if (folded && folded.matches?.("details") && !folded.open) {
+      folded.open = true;
+      named.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
+  // The reader's place: the link's target while it is in view, else the last cell or heading above.
+  const marks = all("article :is(section, .cell, p, details, table)[id]");
+  const place = () => {
+    const named = target();
+    if (named) {
+      const { top, bottom } = named.getBoundingClientRect();
+      if ((location.hash.includes("~") ? bottom : top) > -1 && top < innerHeight) return location.hash;
+    }
+    if (scrollY < 50) return "";
+    const above = marks.filter((mark) => mark.getBoundingClientRect().top < innerHeight / 3);
+    // The first one is the page itself.
+    return above.length > 1 ? `#${encodeURIComponent(above.at(-1).id)}` : location.hash;
+  };
+  const switcher = find(".polyglot-switcher");
+  const aim = () => { for (const link of all("a[data-same-page]", switcher)) link.hash = place(); };
+  switcher?.addEventListener("toggle", aim);
+  switcher?.addEventListener("pointerdown", aim);
+  switcher?.addEventListener("keydown", (event) => { if (event.key === "Enter") aim(); });
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[data-language]");
-    if (link) storage.write(link.dataset.language);
+    if (link) remember("polyglot-language", link.dataset.language);
   });
 
   // The page where a language is chosen: put the likely one first, but leave the choice to the reader.
-  const cards = document.querySelector(".polyglot-cards");
+  const cards = find(".polyglot-cards");
   if (cards) {
-    const offered = new Map([...cards.querySelectorAll("a")].map((card) => [card.dataset.language, card]));
+    const offered = new Map(all("a", cards).map((card) => [card.dataset.language, card]));
     const script = (tag) => {
       const locale = new Intl.Locale(tag).maximize();
       return `${locale.language}-${locale.script}`;
@@ -61,7 +157,7 @@
         return [...offered.keys()].find((code) => script(code) === script(tag));
       } catch { return undefined; }
     };
-    const chosen = storage.read();
+    const chosen = remembered("polyglot-language");
     const best = offered.has(chosen) ? chosen : (navigator.languages ?? []).map(fitting).find(Boolean);
     if (best) {
       const card = offered.get(best);
@@ -71,38 +167,87 @@
     }
   }
 
-  // What is wider than the page scrolls, and must scroll from the keyboard too.
-  const wide = ".polyglot-math, .pst-scrollable-table-container, .highlight pre";
-  const reach = () => {
-    for (const box of document.querySelectorAll(wide)) {
-      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-    }
-  };
-  addEventListener("load", reach);
-  addEventListener("resize", reach);
-
-  // sphinx-copybutton and sphinx-togglebutton keep their words in these variables, and use them later,
-  // when the page has loaded.
-  const svgTitle = (svg, title) => svg.replace(/<title>.*?<\/title>/, `<title>${title}</title>`);
-  if (typeof messages === "object" && typeof iconCopy === "string") {
-    messages.polyglot = {
-      copy: words["Copy"],
-      copy_to_clipboard: words["Copy to clipboard"],
-      copy_success: words["Copied!"],
-      copy_failure: words["Failed to copy"],
-    };
-    locale = "polyglot";
-    iconCopy = svgTitle(iconCopy, words["Copy to clipboard"]);
-    iconCheck = svgTitle(iconCheck, words["Copied!"]);
-  }
-  if (typeof toggleHintShow === "string") {
-    toggleHintShow = words["Click to show"];
-    toggleHintHide = words["Click to hide"];
-    addEventListener("load", () => {
-      for (const button of document.querySelectorAll("button.toggle-button")) {
-        button.setAttribute("aria-label", words["Toggle hidden content"]);
+  // The section that is being read is marked in the page's contents.
+  const entries = new Map(all("#pst-page-toc-nav a").map((link) => [link.hash.slice(1), link]));
+  if (entries.size) {
+    const seen = new IntersectionObserver((changes) => {
+      for (const { isIntersecting, target } of changes) {
+        const link = entries.get(target.id);
+        if (!isIntersecting || !link) continue;
+        for (const marked of all("#pst-page-toc-nav .active")) marked.classList.remove("active");
+        link.classList.add("active");
+        for (let entry = link.closest("li"); entry; entry = entry.parentElement.closest("li")) {
+          entry.classList.add("active");
+        }
       }
-    });
+    }, { rootMargin: "-10% 0px -80% 0px" });
+    for (const id of entries.keys()) {
+      const section = document.getElementById(decodeURIComponent(id));
+      if (section) seen.observe(section);
+    }
   }
+
+  // Some figures come to life when they come near; where their scripts cannot be had, they stand still.
+  const near = new IntersectionObserver((changes) => {
+    for (const { isIntersecting, target: figure } of changes) {
+      if (!isIntersecting) continue;
+      near.unobserve(figure);
+      import(new URL("live.js", here)).then(({ enliven }) => enliven(figure))
+        .catch(() => figure.classList.add("polyglot-live-off"));
+    }
+  }, { rootMargin: "50%" });
+  for (const figure of all("[data-live]")) near.observe(figure);
+
+  // What no reader needs in the first moment.
+  const later = self.requestIdleCallback ?? setTimeout;
+  later(() => {
+    // Code can be copied.
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copybtn";
+    button.title = words["Copy to clipboard"];
+    button.setAttribute("aria-label", words["Copy to clipboard"]);
+    for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-] > .highlight")) {
+      if (!code.querySelector(".copybtn")) code.append(button.cloneNode());
+    }
+    // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
+    const boxes = all(".polyglot-math, .pst-scrollable-table-container, .highlight pre, .cell_output > .output pre");
+    const edge = (box) => {
+      box.classList.toggle("polyglot-more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+    };
+    // What the keyboard reaches has a name; code has that of its cell.
+    const given = (box) => box.localName !== "div" ? { tabindex: 0 }
+      : { tabindex: 0, role: "group", "aria-label": words[box.matches(".polyglot-math") ? "Formula" : "Table"] };
+    const reach = () => {
+      const wide = boxes.map((box) => box.scrollWidth > box.clientWidth + 1);
+      boxes.forEach((box, number) => {
+        for (const [name, value] of Object.entries(given(box))) {
+          if (wide[number]) box.setAttribute(name, value);
+          else box.removeAttribute(name);
+        }
+        box.classList.toggle("polyglot-more", wide[number]);
+      });
+    };
+    for (const box of boxes) box.addEventListener("scroll", () => edge(box), { passive: true });
+    reach();
+    addEventListener("resize", reach);
+    if (up) {
+      addEventListener("scroll", () => { up.hidden = scrollY < 2 * innerHeight; }, { passive: true });
+    }
+  });
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.(".copybtn");
+    if (!button) return;
+    let said = "Copied!";
+    try { await navigator.clipboard.writeText(button.parentElement.querySelector("pre").innerText.trimEnd() + "\n"); }
+    catch { said = "Failed to copy"; }
+    button.classList.toggle("success", said === "Copied!");
+    button.title = words[said];
+    button.setAttribute("aria-label", words[said]);
+    setTimeout(() => {
+      button.classList.remove("success");
+      button.title = words["Copy to clipboard"];
+      button.setAttribute("aria-label", words["Copy to clipboard"]);
+    }, 2000);
+  });
 })();

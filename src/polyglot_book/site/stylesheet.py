@@ -1,0 +1,151 @@
+"""Makes the one style sheet of the site out of the theme's many: the rules and icons that its pages use."""
+
+from __future__ import annotations
+
+import base64
+import io
+import logging
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import rcssmin
+import tinycss2
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from sphinx.application import Sphinx
+
+_OWN = Path(__file__).parent / "static"
+# In the order in which they apply; the book's own style has the last word.
+_SHEETS = (
+    "basic.css",
+    "styles/pydata-sphinx-theme.css",
+    "pygments.css",
+    "styles/sphinx-book-theme.css",
+    "mystnb*.css",
+    "sphinx-design*.css",
+    "polyglot.css",
+)
+logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # it tells of each of its steps
+_ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
+_NAMES = re.compile(r"""\b(class|id)=(?:"([^"]*)"|'([^']*)')|<([a-z][a-z0-9]*)|var\(\s*(--[\w-]+)""")
+_WORD = re.compile(r"[A-Za-z_][\w-]*")
+_NESTED = {"media", "supports", "layer", "container"}
+
+
+# Sphinx event: build-finished (after the themes, which write style sheets there; before our own files come)
+def write_stylesheet(app: Sphinx, exception: Exception | None) -> None:
+    """Write `_static/site.css`, and remove from `_static` what no page asks for."""
+    static = Path(app.outdir) / "_static"
+    if exception is not None or app.builder.format != "html" or not (static / "styles").is_dir():
+        return  # a build that had nothing to do leaves the last one's files
+    sheets = [path for name in _SHEETS for path in sorted(static.glob(name))]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sheets)
+    # Without scripts nobody says which theme it is: it is light.
+    text = re.sub(r"""html\[data-theme=(["']?)light\1\]""", "html:not([data-theme=dark])", text)
+    scripts = [*_OWN.glob("*.js")]
+    if app.config.polyglot_live:
+        scripts += Path(app.confdir, app.config.polyglot_live).glob("*.js")
+    css = purged(text, used_names(Path(app.outdir), scripts))
+    icons = {each for each in css if "\ue000" <= each <= "\uf8ff"}
+    (static / "site.css").write_text(_icon_face(static / _ICONS, icons) + css, encoding="utf-8")
+    wanted = {"site.css", *(path.name for path in _OWN.iterdir() if path.suffix != ".css")}
+    for folder in app.config.html_static_path:
+        if not Path(folder).is_absolute():  # the book's own; those of extensions have absolute paths
+            wanted |= {path.name for path in Path(app.confdir, folder).iterdir()}
+    for path in static.iterdir():
+        if path.name not in wanted:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def used_names(site: Path, scripts: Iterable[Path]) -> set[str]:
+    """Give the elements, `.classes`, `#ids` and `--properties` of the pages, and every word of the scripts.
+
+    A script may give any of its words to an element as a class.
+    """
+    names: set[str] = set()
+    for page in site.rglob("*.html"):
+        for kind, *value, element, variable in _NAMES.findall(page.read_text(encoding="utf-8")):
+            mark = {"class": ".", "id": "#"}.get(kind, "")
+            names.update(f"{mark}{each}" for each in "".join(value).split())
+            names.update((element, variable))
+    for script in scripts:
+        for word in set(_WORD.findall(script.read_text(encoding="utf-8"))):
+            names.update((word, f".{word}", f"#{word}"))
+    return names
+
+
+def purged(css: str, names: set[str]) -> str:
+    """Keep the rules that can apply to elements of these names, and the custom properties that are used."""
+    kept = str(rcssmin.cssmin("".join(_rules(tinycss2.parse_stylesheet(css, True, True), names))))
+    variables = {name for name in names if name.startswith("--")}
+    while True:
+        used = variables | set(re.findall(r"var\(\s*(--[\w-]+)", kept))
+        idle = set(re.findall(r"[{;](--[\w-]+):", kept)) - used
+        if not idle:
+            return kept
+        pattern = "|".join(map(re.escape, sorted(idle, key=len, reverse=True)))
+        kept = re.sub(rf"(?<=[{{;])(?:{pattern}):[^;{{}}]*(?:;|(?=}}))", "", kept)
+        kept = re.sub(r"[^{}]+\{\}", "", kept)
+
+
+def _rules(rules: list[Any], names: set[str]) -> Iterator[str]:
+    for rule in rules:
+        if rule.type == "qualified-rule":
+            selectors = [each for each in _split(rule.prelude) if _can_apply(each, names)]
+            if selectors:
+                prelude = ",".join(tinycss2.serialize(each).strip() for each in selectors)
+                yield f"{prelude}{{{tinycss2.serialize(rule.content)}}}"
+        elif rule.type == "at-rule" and rule.lower_at_keyword in _NESTED and rule.content is not None:
+            inside = "".join(_rules(tinycss2.parse_rule_list(rule.content, True, True), names))
+            if inside:
+                yield f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{inside}}}"
+        elif rule.type == "at-rule" and rule.lower_at_keyword in {"keyframes", "page", "property"}:
+            yield rule.serialize()
+        # What is left are @charset, @import of a sheet that is here, and fonts: the icons' is made anew.
+
+
+def _split(prelude: list[Any]) -> list[list[Any]]:
+    """Split a list of selectors at its commas."""
+    selectors: list[list[Any]] = [[]]
+    for token in prelude:
+        if token == ",":
+            selectors.append([])
+        else:
+            selectors[-1].append(token)
+    return selectors
+
+
+def _can_apply(selector: list[Any], names: set[str]) -> bool:
+    """Whether every element, class and id of a selector is in use; in parentheses may stand an `or`."""
+    before = None
+    for token in selector:
+        name = None
+        if token.type == "hash":
+            name = f"#{token.value}"
+        elif token.type == "ident" and before == ".":
+            name = f".{token.value}"
+        elif token.type == "ident" and before != ":":
+            name = token.lower_value
+        if name is not None and name not in names:
+            return False
+        before = token.value if token.type == "literal" else None
+    return True
+
+
+def _icon_face(path: Path, icons: set[str]) -> str:
+    """Give the icons' font, cut down to these characters, as part of the style sheet."""
+    options = subset.Options(flavor="woff2", layout_features=[], hinting=False, notdef_outline=True)
+    font = TTFont(path)
+    cutter = subset.Subsetter(options)
+    cutter.populate(text="".join(sorted(icons)))
+    cutter.subset(font)
+    file = io.BytesIO()
+    subset.save_font(font, file, options)
+    data = base64.b64encode(file.getvalue()).decode()
+    return (
+        '@font-face{font-family:"Font Awesome 6 Free";font-style:normal;font-weight:900;'
+        f'src:url("data:font/woff2;base64,{data}") format("woff2")}}'
+    )

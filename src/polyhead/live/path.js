@@ -1,0 +1,195 @@
+// The path of a number: from a projected tensor into the heads and back, and where `view` alone would put it.
+import { announcer, button, filled, html, press, roving, slider, within } from "./parts.js";
+
+const MOST = [2, 5, 4, 3]; // sequences, tokens, heads, features of a head
+const NAMES = ["batch", "num_tokens", "num_heads", "head_dim"];
+
+export const render = ({ model, el }) => {
+  const { X, num_heads: numHeads, colours, labels } = model.data;
+  el.setAttribute("aria-label", labels["live.path"]);
+  const given = [X.length, X[0].length, numHeads, X[0][0].length / numHeads];
+  const most = MOST.map((size, number) => Math.max(size, given[number]));
+  const start = [0, Math.min(1, given[1] - 1), Math.floor(X[0][0].length / 2)];
+  let [sizes, entry] = [given, start];
+  const read = () => {
+    const { z, e } = model.state;
+    sizes = given.map((size, number) => Math.round(within(z?.[number], 1, most[number], size)));
+    entry = bounded((e ?? start).map((index) => Math.round(within(index, 0, 99, 0))));
+  };
+  const bounded = (indices) => {
+    const [batch, tokens, heads, dim] = sizes;
+    return [batch, tokens, heads * dim].map((size, number) => Math.min(indices[number] ?? 0, size - 1));
+  };
+  const save = () => model.save({ ...(String(sizes) === String(given) ? {} : { z: sizes }), e: entry });
+
+  // The number at an index: X's own, or where the sizes are others, a label like X's in the book.
+  const numberAt = ([sequence, token, column]) => {
+    const [batch, , , dim] = sizes;
+    if (String(sizes) === String(given)) return X[sequence][token][column];
+    const label = 100 * (token + 1) + 10 * Math.floor(column / dim + 1) + (column % dim) + 1;
+    return batch > 1 ? 1000 * (sequence + 1) + label : label;
+  };
+
+  // The indices at each stage of the number that begins at an index, and its place in memory.
+  const pathOf = ([sequence, token, column]) => {
+    const [, tokens, heads, dim] = sizes;
+    const [head, feature] = [Math.floor(column / dim), column % dim];
+    const at = (token * heads * dim) + column; // within the sequence
+    const viewed = [Math.floor(at / (tokens * dim)), Math.floor((at % (tokens * dim)) / dim), at % dim];
+    const folded = sequence * heads + head;
+    return {
+      head,
+      input: [sequence, token, column],
+      split: [sequence, token, head, feature],
+      permute: [sequence, head, token, feature],
+      flatten: [folded, token, feature],
+      wrong_view: [sequence, ...viewed],
+      before: sequence * tokens * heads * dim + at,
+      after: (folded * tokens + token) * dim + feature,
+    };
+  };
+
+  // A stage: its name and shape, the indices with their arithmetic, and the tensor as matrices.
+  const stage = (label) => {
+    const [shape, index, sum] = [html("code"), html("code", { class: "live-index" }), html("code")];
+    const matrices = html("div", { class: "live-matrices" });
+    const block = html("section", { class: "live-stage" },
+      html("p", {}, html("strong", {}, label), " ", shape), html("p", {}, index, " ", sum), matrices);
+    return { shape, index, sum, matrices, block };
+  };
+  const stages = {
+    input: stage(labels["stage.input"]),
+    split: stage(labels["stage.split"]),
+    permute: stage(labels["stage.permute"]),
+    flatten: stage(labels["stage.flatten"]),
+    back: stage(`${labels["live.way_back"]} transpose_output`),
+    wrong_view: stage(labels["stage.wrong_view"]),
+  };
+  stages.input.matrices.setAttribute("role", "grid");
+  stages.input.matrices.setAttribute("aria-label", labels["stage.input"]);
+  const projection = html("p", { class: "live-label" });
+  const heads = html("p", { class: "live-label live-heads" });
+  const { seen, heard, say } = announcer();
+
+  const choose = (index) => { entry = index; mark(); save(); };
+  let cells = new Map(); // an index of the input, as text: its cells in every stage
+  const cellOf = (name, index) => {
+    const { head } = pathOf(index);
+    const element = name === "input" ? "button" : "span";
+    const cell = html(element, { class: "live-cell", click: () => choose(index) }, String(numberAt(index)));
+    if (name === "input") {
+      cell.type = "button";
+      cell.tabIndex = -1;
+      cell.setAttribute("aria-label", `X[${index.join(", ")}] = ${numberAt(index)}`);
+    }
+    cell.style.background = colours[head % colours.length];
+    cells.get(String(index)).push(cell);
+    return cell;
+  };
+
+  // Draws the tensor of every stage anew: where each number goes is its path.
+  const draw = () => {
+    const [batch, tokens, numberOfHeads, dim] = sizes;
+    const indices = [];
+    for (let sequence = 0; sequence < batch; sequence++) {
+      for (let token = 0; token < tokens; token++) {
+        for (let column = 0; column < numberOfHeads * dim; column++) indices.push([sequence, token, column]);
+      }
+    }
+    cells = new Map(indices.map((index) => [String(index), []]));
+    const shapes = {
+      input: [batch, tokens, numberOfHeads * dim],
+      split: [batch, tokens, numberOfHeads, dim],
+      permute: [batch, numberOfHeads, tokens, dim],
+      flatten: [batch * numberOfHeads, tokens, dim],
+      back: [batch, tokens, numberOfHeads * dim],
+      wrong_view: [batch, numberOfHeads, tokens, dim],
+    };
+    for (const [name, shape] of Object.entries(shapes)) {
+      stages[name].shape.textContent = `(${shape.join(", ")})`;
+      const lines = new Map();
+      const matrices = new Map();
+      const placed = indices.map((index) => [pathOf(index)[name === "back" ? "input" : name], index]);
+      placed.sort(([one], [other]) => one.reduce((order, each, axis) => order || each - other[axis], 0));
+      for (const [place, index] of placed) {
+        const [matrix, line] = [place.slice(0, -2), place.slice(0, -1)].map(String);
+        if (!matrices.has(matrix)) matrices.set(matrix, html("div", { class: "live-matrix" }));
+        if (!lines.has(line)) {
+          lines.set(line, html("div", name === "input" ? { role: "row" } : {}));
+          matrices.get(matrix).append(lines.get(line));
+        }
+        const cell = cellOf(name, index);
+        lines.get(line).append(name === "input" ? html("span", { role: "gridcell" }, cell) : cell);
+      }
+      stages[name].matrices.replaceChildren(...matrices.values());
+    }
+    const flat = indices.map((index) => cells.get(String(index))[0]);
+    const width = numberOfHeads * dim;
+    const rows = Array.from({ length: batch * tokens }, (_, row) => flat.slice(row * width, (row + 1) * width));
+    grid.rows.splice(0, Infinity, ...rows);
+  };
+
+  // In the grid of the input the arrows choose, as in a group of radio buttons.
+  const grid = { rows: [] };
+  roving(stages.input.matrices, grid.rows, (row, column) => {
+    const next = [Math.floor(row / sizes[1]), row % sizes[1], column];
+    if (String(next) !== String(entry)) choose(next);
+  });
+
+  const mark = () => {
+    const [, tokens, numberOfHeads, dim] = sizes;
+    const { head, before, after, ...places } = pathOf(entry);
+    const [sequence, token, column] = entry;
+    const feature = column % dim;
+    for (const [index, group] of cells) {
+      const chosen = index === String(entry);
+      for (const cell of group) cell.classList.toggle("live-chosen", chosen);
+      press(group[0], chosen);
+      group[0].tabIndex = chosen ? 0 : -1;
+    }
+    const text = (index) => `[${index.join(", ")}]`;
+    const memory = (sum) => `${labels["live.in_memory"]}: ${sum}`;
+    const width = numberOfHeads * dim;
+    const write = (name, index, sum) => { stages[name].index.textContent = index; stages[name].sum.textContent = sum; };
+    write("input", `X${text(places.input)} = ${numberAt(entry)}`,
+      memory(`(${sequence} · ${tokens} + ${token}) · ${width} + ${column} = ${before}`));
+    write("split", text(places.split), `${column} // ${dim} = ${head}, ${column} % ${dim} = ${feature}`);
+    write("permute", text(places.permute),
+      memory(`((${sequence} · ${numberOfHeads} + ${head}) · ${tokens} + ${token}) · ${dim} + ${feature} = ${after}`));
+    write("flatten", text(places.flatten), `${sequence} · ${numberOfHeads} + ${head} = ${places.flatten[0]}`);
+    write("back", text(places.input), `${head} · ${dim} + ${feature} = ${column}`);
+    write("wrong_view", text(places.wrong_view), memory(String(before)));
+    projection.textContent = filled(labels["live.projection"], { column });
+    heads.textContent = filled(labels["live.heads"], { entry: text([places.flatten[0]]) });
+    say(filled(labels["live.path_now"], {
+      start: `X${text(places.input)}`, place: text(places.flatten), wrong: text(places.wrong_view),
+    }));
+  };
+
+  const sliders = NAMES.map((name, number) => slider(name, {
+    min: 1, max: most[number], step: 1,
+    move: (size) => {
+      sizes = sizes.map((each, other) => (other === number ? size : each));
+      entry = bounded(entry);
+      show();
+      save();
+    },
+  }));
+  const show = () => {
+    sliders.forEach((each, number) => each.set(sizes[number], String(sizes[number])));
+    draw();
+    mark();
+  };
+  const reset = button(labels["live.reset"], () => { [sizes, entry] = [given, start]; show(); model.save({}); });
+
+  el.append(
+    html("div", { class: "live-sizes" }, ...sliders.map(({ input, number }, place) =>
+      html("div", { class: "live-pair" }, html("code", {}, NAMES[place]), input, number)), reset),
+    seen, heard, projection,
+    html("div", { class: "live-stages" },
+      ...["input", "split", "permute", "flatten"].map((name) => stages[name].block),
+      heads, stages.back.block, stages.wrong_view.block));
+  model.onchange(() => { read(); show(); });
+  read();
+  show();
+};

@@ -1,0 +1,292 @@
+"""The explorables of the course at 200 random states: every number that they show is polyhead's."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import polyhead
+from polyhead import peers
+from tests.browser import Browser, chromium, serve, visit
+from tests.course.living import come_near, numbers
+
+STATES = 200
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with serve(site) as base:
+        yield base
+
+
+def close(shown: list[float], expected: Tensor) -> None:
+    actual = torch.tensor(shown, dtype=torch.float64)
+    torch.testing.assert_close(actual, expected.double().flatten(), atol=1e-4, rtol=0, equal_nan=True)
+
+
+HULL = """states => states.map(({ query, scores, heat, power, divide }) => {
+  const body = document.querySelector("[data-live=hull] .polyglot-live-body");
+  const all = (selector) => [...body.querySelectorAll(selector)];
+  const slide = (input, value) => { input.value = value; input.dispatchEvent(new Event("input")); };
+  const [queries, switches] = all(".live-buttons").map((group) => [...group.querySelectorAll("button")]);
+  queries[query].click();
+  all(".live-scores input").forEach((input, key) => slide(input, scores[key]));
+  all(".live-pair input").forEach((input, number) => slide(input, [heat, power][number]));
+  if ((switches[0].ariaPressed === "true") !== divide) switches[0].click();
+  return {
+    rows: all(".live-scores .live-number").map((each) => each.textContent),
+    bars: all(".live-bar").map((each) => parseFloat(each.style.width)),
+    knobs: all(".live-pair .live-number").map((each) => each.textContent),
+    now: body.querySelector(".live-now").textContent,
+    values: all(".live-value").map((each) => [each.cx.baseVal.value, each.cy.baseVal.value]),
+    output: body.querySelector(".live-output").getAttribute("transform"),
+    pressed: queries.map((each) => each.ariaPressed),
+  };
+})"""
+
+
+def test_the_hull_shows_polyheads_numbers(window: Browser, address: str) -> None:
+    chance = random.Random(1)
+    states = [
+        {
+            "query": chance.randrange(4),
+            "scores": [round(chance.uniform(-10, 10), 1) for _ in range(4)],
+            "heat": round(chance.randint(-80, 80) * 0.05, 2),
+            "power": chance.randint(0, 10),
+            "divide": chance.random() < 0.6,
+        }
+        for _ in range(STATES)
+    ]
+    with visit(window, address) as seen:
+        data = come_near(seen, "hull")
+        shown = seen.page.evaluate(HULL, states)
+        assert seen.problems() == []
+    values = torch.tensor(data["values"], dtype=torch.float64)
+    for state, each in zip(states, shown, strict=True):
+        head_dim, temperature = 2 ** state["power"], 2 ** state["heat"]
+        close(numbers(each["knobs"]), torch.tensor([temperature, head_dim]))
+        # One long vector is as good as another: its first entry makes the dot products that are wanted.
+        key = torch.zeros(4, head_dim, dtype=torch.float64)
+        key[:, 0] = torch.tensor(state["scores"]).double() * math.sqrt(head_dim)
+        query = torch.zeros(1, head_dim, dtype=torch.float64)
+        query[0, 0] = 1
+        scale = 1 if state["divide"] else math.sqrt(head_dim)
+        output, weights = polyhead.scaled_dot_product_attention(query * scale / temperature, key, values)
+        scores = polyhead.attention_scores(query, key)
+        close(numbers(each["rows"]), torch.stack([scores[0], (query @ key.mT)[0], weights[0]], dim=1))
+        close([bar / 100 for bar in each["bars"]], weights)
+        largest = weights.max().reshape(1)
+        assert data["tokens"][int(weights[0].argmax())] in each["now"]
+        said = numbers(each["now"])
+        assert sorted(said) == pytest.approx(sorted([*output[0].tolist(), *largest.tolist()]), abs=1e-4)
+        assert [pressed == "true" for pressed in each["pressed"]] == [
+            number == state["query"] for number in range(4)
+        ]
+        # Where the output is drawn, in the values' own units.
+        places = torch.tensor(each["values"], dtype=torch.float64)
+        basis = torch.cat([places, torch.ones(4, 1)], dim=1)
+        to_units = torch.linalg.lstsq(basis, values).solution
+        drawn = torch.tensor([[*numbers(each["output"]), 1]], dtype=torch.float64) @ to_units
+        torch.testing.assert_close(drawn, output, atol=2e-3, rtol=0)
+
+
+MASK = """states => states.map(({ mask, notation, row }) => {
+  const body = document.querySelector("[data-live=mask] .polyglot-live-body");
+  const all = (selector) => [...body.querySelectorAll(selector)];
+  [...all(".live-buttons")[1].children][notation].click();
+  const cells = all(".live-mask [role=row]").slice(1).map((line) => [...line.querySelectorAll("button")]);
+  mask.forEach((line, query) => line.forEach((seen, key) => {
+    if ((cells[query][key].ariaPressed === "true") !== Boolean(seen)) cells[query][key].click();
+  }));
+  document.activeElement.blur();
+  cells[row][0].focus();
+  return {
+    entries: all(".live-mask .live-entry").map((each) => each.textContent),
+    weights: all(".live-mask .live-number").map((each) => each.textContent),
+    names: cells.flat().map((each) => each.textContent),
+    blind: all(".live-mask [role=row]").slice(1).map((line) => line.classList.contains("live-blind")),
+    libraries: all(".live-answers > div").map((line) => [...line.children].map((each) => each.textContent)),
+    now: body.querySelector(".live-now").textContent,
+  };
+})"""
+
+
+def given(scores: Tensor, row: Tensor) -> dict[str, tuple[str, Tensor | None]]:
+    """How each library writes a row of a mask, and the weights that it really gives."""
+    allowed, hidden = ([str(bool(each)) for each in one] for one in (row, ~row))
+    attend, hide = f"[{', '.join(allowed)}]", f"[{', '.join(hidden)}]"
+    ones = f"[{', '.join(str(int(each)) for each in row)}]"
+    units, query, mask = torch.eye(4)[None], 2 * scores[None, None], row[None]
+    module = nn.MultiheadAttention(4, num_heads=1, bias=False, batch_first=True).eval()
+    with torch.no_grad():
+        module.in_proj_weight.copy_(torch.eye(4).repeat(3, 1))
+        module.out_proj.weight.copy_(torch.eye(4))
+        weights = module(query, units, units, attn_mask=~mask)[1]
+        without = module(query, units, units, attn_mask=~mask, need_weights=False)[0]
+    from transformers.models.bert.modeling_bert import eager_attention_forward
+
+    peers.transformers()
+    added = torch.zeros(1, 4).masked_fill(~mask, torch.finfo(torch.float32).min)
+    _, eager = eager_attention_forward(
+        module, query[None], units[None], units[None], added[None, None], scaling=0.5
+    )
+    length = int(row.sum())
+    prefix = bool(row[:length].all())
+    lens = peers.d2l().masked_softmax(scores[None, None].clone(), torch.tensor([length]))
+    return {
+        "polyhead": (attend, polyhead.masked_softmax(scores[None], mask)),
+        "F.scaled_dot_product_attention": (
+            attend,
+            F.scaled_dot_product_attention(query, units, units, attn_mask=mask),
+        ),
+        "nn.MultiheadAttention": (hide, weights),
+        "nn.MultiheadAttention, need_weights=False": (hide, without),
+        "Hugging Face": (ones, eager),
+        "d2l": (str(length), lens) if prefix else ("no length says this", None),
+        "Annotated Transformer": (ones, scores.masked_fill(~row, -1e9).softmax(dim=-1)),
+    }
+
+
+def test_the_mask_shows_polyheads_numbers_and_what_each_library_gives(window: Browser, address: str) -> None:
+    chance = random.Random(2)
+    states = [
+        {
+            "mask": [
+                [0] * 4 if chance.random() < 0.3 else [chance.randint(0, 1) for _ in range(4)]
+                for _ in range(4)
+            ],
+            "notation": chance.randrange(3),
+            "row": chance.randrange(4),
+        }
+        for _ in range(STATES)
+    ]
+    with visit(window, address) as seen:
+        data = come_near(seen, "mask")
+        shown = seen.page.evaluate(MASK, states)
+        assert seen.problems() == []
+    scores = torch.tensor(data["scores"]).float()
+    words = [("False", "True"), ("True", "False"), ("−∞", "0")]
+    blind_rows = 0
+    for state, each in zip(states, shown, strict=True):
+        mask = torch.tensor(state["mask"]).bool()
+        weights = polyhead.masked_softmax(scores, mask)
+        assert each["entries"] == [words[state["notation"]][cell] for line in state["mask"] for cell in line]
+        close(numbers(each["weights"]), weights)
+        close([numbers(name)[-1] for name in each["names"]], weights)
+        assert each["blind"] == (~mask.any(dim=1)).tolist()
+        row = mask[state["row"]]
+        expected = given(scores[state["row"]], row)
+        assert [name for name, *_ in each["libraries"]] == list(expected)
+        for name, writes, gives in each["libraries"]:
+            wanted, theirs = expected[name]
+            assert writes == wanted, name
+            assert gives == "—" if theirs is None else True
+            if theirs is not None:
+                close(numbers(gives), theirs)
+        assert data["tokens"][state["row"]] in each["now"]
+        if row.any():
+            assert min((weights[state["row"]] - numbers(each["now"])[-1]).abs()) <= 1e-4
+        else:
+            blind_rows += 1
+    assert blind_rows > 20
+
+
+PATH = """states => states.map(({ sizes, entry }) => {
+  const body = document.querySelector("[data-live=path] .polyglot-live-body");
+  const all = (selector) => [...body.querySelectorAll(selector)];
+  all(".live-sizes input").forEach((input, number) => {
+    input.value = sizes[number];
+    input.dispatchEvent(new Event("input"));
+  });
+  const cellsOf = (stage) => [...stage.querySelectorAll(".live-cell")];
+  const lines = all(".live-stage [role=row]").map((line) => [...line.querySelectorAll("button")]);
+  lines[entry[0] * sizes[1] + entry[1]][entry[2]].click();
+  return {
+    sizes: all(".live-sizes .live-number").map((each) => each.textContent),
+    stages: all(".live-stage").map((stage) => ({
+      shape: stage.querySelector("p code").textContent,
+      index: stage.querySelector(".live-index").textContent,
+      sum: stage.querySelector(".live-index ~ code").textContent,
+      cells: cellsOf(stage).map((cell) => cell.textContent),
+      colours: cellsOf(stage).map((cell) => cell.style.background),
+      chosen: cellsOf(stage).findIndex((cell) => cell.classList.contains("live-chosen")),
+    })),
+    projection: body.querySelector(".live-label").textContent,
+    heads: body.querySelector(".live-heads").textContent,
+    now: body.querySelector(".live-now").textContent,
+    pressed: all(".live-stage [aria-pressed=true]").length,
+  };
+})"""
+
+
+def labelled(batch: int, num_tokens: int, num_heads: int, head_dim: int) -> Tensor:
+    """The book's labels: 312 is token 3, head 1, feature 2; of several sequences, 1312 is the first."""
+    sequence, token, head, feature = torch.meshgrid(
+        *(torch.arange(1, size + 1) for size in (batch, num_tokens, num_heads, head_dim)), indexing="ij"
+    )
+    numbers = 100 * token + 10 * head + feature + (1000 * sequence if batch > 1 else 0)
+    return numbers.flatten(2).float()
+
+
+def test_the_path_shows_where_polyhead_puts_each_number(window: Browser, address: str) -> None:
+    chance = random.Random(3)
+    states = []
+    for _ in range(STATES):
+        sizes = [chance.randint(1, most) for most in (2, 5, 4, 3)]
+        entry = [chance.randrange(size) for size in (sizes[0], sizes[1], sizes[2] * sizes[3])]
+        states.append({"sizes": sizes, "entry": entry})
+    with visit(window, address) as seen:
+        come_near(seen, "path")
+        shown = seen.page.evaluate(PATH, states)
+        assert seen.problems() == []
+    for state, each in zip(states, shown, strict=True):
+        batch, num_tokens, num_heads, head_dim = state["sizes"]
+        entry = tuple(state["entry"])
+        X = labelled(*state["sizes"])
+        split = X.unflatten(-1, (num_heads, head_dim))
+        folded = polyhead.transpose_qkv(X, num_heads)
+        back = polyhead.transpose_output(folded, num_heads)
+        viewed = X.view(batch, num_heads, num_tokens, head_dim)
+        assert torch.equal(back, X)
+        assert numbers(each["sizes"]) == state["sizes"]
+        tensors = [X, split, split.transpose(1, 2), folded, back, viewed]
+        places = []
+        for stage, tensor in zip(each["stages"], tensors, strict=True):
+            assert numbers(stage["shape"]) == list(tensor.shape)
+            assert [float(cell) for cell in stage["cells"]] == tensor.flatten().tolist()
+            (place,) = (tensor == X[entry]).nonzero().tolist()
+            assert numbers(stage["index"])[: len(place)] == place
+            assert stage["chosen"] == (tensor.flatten() == X[entry]).nonzero().item()
+            places.append(place)
+        assert each["pressed"] == 1
+        first, cut, moved, fold, joined, wrong = each["stages"]
+        assert numbers(first["index"])[-1] == X[entry]
+        for line in (first["sum"], cut["sum"].split(",")[0], moved["sum"], fold["sum"], joined["sum"]):
+            said, result = re.fullmatch(r"(?:.*: )?(.*) = (\d+)", line).groups()
+            assert eval(said.replace("·", "*")) == int(result), line
+        assert numbers(first["sum"])[-1] == (X.flatten() == X[entry]).nonzero().item()
+        assert numbers(wrong["sum"]) == [(X.flatten() == X[entry]).nonzero().item()]
+        assert numbers(moved["sum"])[-1] == (folded.flatten() == X[entry]).nonzero().item()
+        assert numbers(cut["sum"])[2::3] == places[1][2:]
+        assert numbers(fold["sum"])[-1] == places[3][0]
+        assert numbers(joined["sum"])[-1] == entry[2]
+        assert numbers(each["projection"])[0] == entry[2]
+        assert numbers(each["heads"]) == [places[3][0]]
+        assert numbers(each["now"]) == [*entry, *places[3], *places[5]]
+        for stage, tensor in zip(each["stages"], tensors, strict=True):  # one colour for each head
+            heads = (tensor.flatten() % 100 // 10).tolist()
+            assert len(set(zip(stage["colours"], heads, strict=True))) == num_heads

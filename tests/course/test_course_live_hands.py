@@ -1,0 +1,214 @@
+"""The explorables of the course by keyboard, finger, link and on paper, in four languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser import Browser, chromium, serve, visit
+from tests.course.living import CHAPTERS, IDS, come_near, numbers
+
+LANGUAGES = ("en", "zh-TW", "zh-CN", "ko")
+EVERY_KIND = pytest.mark.parametrize("kind", CHAPTERS)
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with serve(site) as base:
+        yield base
+
+
+def test_the_hull_by_keyboard(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, "hull")
+        body = seen.page.locator("[data-live=hull] .polyglot-live-body")
+        body.get_by_role("button", name="Zhonghe", exact=True).focus()
+        seen.page.keyboard.press("Space")
+        slider = body.get_by_role("slider", name="score: has")
+        before = slider.get_attribute("aria-valuetext")
+        slider.focus()
+        for _ in range(5):
+            seen.page.keyboard.press("ArrowRight")
+        assert float(slider.get_attribute("aria-valuetext")) == pytest.approx(float(before) + 0.5)
+        seen.page.keyboard.press("End")
+        assert slider.get_attribute("aria-valuetext") == "10"
+        live = body.locator("[aria-live=polite]")
+        expect(live).to_contain_text("for has")
+        body.get_by_role("button", name="divide by √dₖ").press("Enter")
+        assert body.get_by_role("button", name="divide by √dₖ").get_attribute("aria-pressed") == "false"
+        body.get_by_role("button", name="Reset").press("Enter")
+        assert body.get_by_role("slider", name="score: Yonghe Road").get_attribute("aria-valuetext") == "2"
+        assert seen.problems() == []
+
+
+def test_the_mask_by_keyboard(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, "mask")
+        body = seen.page.locator("[data-live=mask] .polyglot-live-body")
+        grid = body.get_by_role("grid")
+        assert grid.locator("button[tabindex='0']").count() == 1
+        body.get_by_role("button", name="added to the scores").focus()
+        seen.page.keyboard.press("Tab")  # one stop for the whole grid
+        focused = "document.activeElement.textContent"
+        assert seen.page.evaluate(focused).startswith("Yonghe Road → Zhonghe: True")
+        seen.page.keyboard.press("ArrowRight")
+        seen.page.keyboard.press("ArrowUp")
+        assert seen.page.evaluate(focused).startswith("a → has: True, weight 0.0900")
+        seen.page.keyboard.press("Space")
+        assert seen.page.evaluate(focused).startswith("a → has: False, weight 0.0000")
+        assert "“a”" in body.locator(".live-caption").inner_text()
+        seen.page.keyboard.press("Home")
+        seen.page.keyboard.press("Enter")
+        seen.page.keyboard.press("ArrowRight")
+        seen.page.keyboard.press("ArrowRight")
+        seen.page.keyboard.press("Enter")
+        answers = dict(line.split("\n", 1) for line in body.locator(".live-answers > div").all_inner_texts())
+        assert answers["nn.MultiheadAttention"].count("NaN") == 4
+        assert answers["d2l"].split("\n")[-1].split() == ["0.2500"] * 4
+        live = body.locator("[aria-live=polite]")
+        expect(live).to_contain_text("a sees no key")
+        seen.page.keyboard.press("Tab")
+        assert not seen.page.evaluate("document.activeElement.closest('.live-mask')")
+        assert seen.problems() == []
+
+
+def test_the_path_by_keyboard(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, "path")
+        body = seen.page.locator("[data-live=path] .polyglot-live-body")
+        body.get_by_role("button", name="Reset").focus()
+        seen.page.keyboard.press("Tab")
+        for key in ("ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp", "ArrowUp", "End"):
+            seen.page.keyboard.press(key)
+        assert seen.page.evaluate("document.activeElement.ariaLabel") == "X[0, 0, 3] = 122"
+        assert body.locator(".live-index").first.inner_text() == "X[0, 0, 3] = 122"
+        assert body.get_by_role("grid").locator("button[tabindex='0']").count() == 1
+        batch = body.get_by_role("slider", name="batch")
+        batch.focus()
+        seen.page.keyboard.press("ArrowRight")
+        assert batch.get_attribute("aria-valuetext") == "2"
+        assert body.locator(".live-index").first.inner_text() == "X[0, 0, 3] = 1122"
+        assert seen.problems() == []
+
+
+def test_a_finger_sets_the_mask(window: Browser, address: str) -> None:
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+    with visit(window, address, **phone) as seen:
+        come_near(seen, "mask")
+        cell = seen.page.locator("[data-live=mask] .live-mask button").nth(5)
+        cell.tap()
+        assert cell.get_attribute("aria-pressed") == "false"
+
+
+STATE = {
+    "hull": ("#weighted-sums-figure~q=0&s=1,2,-3,0.5&t=2&d=64&raw=1", ".live-now"),
+    "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2", ".live-answers"),
+    "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
+}
+SHOWN = {"hull": "T2", "mask": "NaN", "path": "[6, 2, 1]"}
+
+
+@EVERY_KIND
+def test_a_link_brings_the_state_and_the_other_language_keeps_it(
+    window: Browser, address: str, kind: str
+) -> None:
+    state, part = STATE[kind]
+    with visit(window, address, viewport={"width": 1280, "height": 900}) as seen:
+        come_near(seen, kind, state=state)
+        body = seen.page.locator(f"[data-live={kind}] .polyglot-live-body")
+        expect(body).to_be_in_viewport()
+        english = numbers(body.locator(part).inner_text())
+        if kind != "hull":
+            assert SHOWN[kind] in body.locator(part).inner_text()
+        assert seen.page.evaluate("location.hash") == state
+        seen.page.click(".polyglot-switcher summary")
+        seen.page.click('.polyglot-switcher a[lang="ko"]')
+        seen.page.wait_for_selector(f"html[lang=ko] [data-live={kind}].polyglot-live-on")
+        assert seen.page.evaluate("location.hash") == state
+        korean = body.locator(part).inner_text()
+        assert sorted(map(str, numbers(korean))) == sorted(map(str, english))
+        body.get_by_role("button", name="처음으로").click()
+        seen.page.wait_for_url(f"**/{CHAPTERS[kind]}.html#{IDS[kind]}")
+        assert body.locator(part).inner_text() != korean
+        assert seen.problems() == []
+
+
+@EVERY_KIND
+def test_what_is_changed_stands_in_the_address(window: Browser, address: str, kind: str) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, kind)
+        first = {"hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell"}[kind]
+        seen.page.locator(f"[data-live={kind}] {first}").first.click()
+        seen.page.wait_for_url(f"**/{CHAPTERS[kind]}.html#{IDS[kind]}~*")
+        _, part = STATE[kind]
+        now = seen.page.locator(f"[data-live={kind}] {part}").inner_text()
+        state = seen.page.evaluate("location.hash")
+    with visit(window, address) as seen:
+        come_near(seen, kind, state=state)
+        assert seen.page.locator(f"[data-live={kind}] {part}").inner_text() == now
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("state", ["~", "~s=x&t=-1&m=1&z=99,0&e=&q=9", "~%zz"])
+def test_a_broken_address_shows_where_the_reader_begins(
+    window: Browser, address: str, kind: str, state: str
+) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, kind, state=f"#{IDS[kind]}{state}")
+        assert "NaN" not in seen.page.locator(f"[data-live={kind}] .polyglot-live-body").inner_text()
+        assert seen.problems() == []
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_when_a_figure_comes_to_life(
+    window: Browser, address: str, kind: str, width: int
+) -> None:
+    height = "kind => document.querySelector(`[data-live=${kind}]`).getBoundingClientRect().height"
+    for language in LANGUAGES:
+        with visit(window, address, viewport={"width": width, "height": 800}) as seen:
+            seen.page.goto(f"/book/{language}/{CHAPTERS[kind]}.html")
+            before = seen.page.evaluate(height, kind)
+            come_near(seen, kind, language)
+            room = seen.page.locator(f"[data-live={kind}] .polyglot-live-body").bounding_box()
+            assert seen.page.evaluate(height, kind) == before, language
+            assert room and before - 140 < room["height"] <= before, language
+            assert seen.problems() == []
+
+
+@EVERY_KIND
+def test_paper_and_readers_without_scripts_see_the_figure(window: Browser, address: str, kind: str) -> None:
+    figure = f"[data-live={kind}] > svg"
+    with visit(window, address) as seen:
+        come_near(seen, kind)
+        assert not seen.page.locator(figure).is_visible()
+        seen.page.emulate_media(media="print")
+        assert seen.page.locator(figure).is_visible()
+        assert not seen.page.locator(f"[data-live={kind}] .polyglot-live-body").is_visible()
+    with visit(window, address, java_script_enabled=False) as seen:
+        seen.page.goto(f"/book/en/{CHAPTERS[kind]}.html")
+        assert seen.page.locator(figure).is_visible()
+        box = seen.page.locator(figure).bounding_box()
+        room = seen.page.locator(f"[data-live={kind}]").bounding_box()
+        assert box and room and room["height"] < box["height"] + 5
+
+
+def test_a_page_asks_for_scripts_only_when_a_figure_comes_near(window: Browser, address: str) -> None:
+    asked: list[str] = []
+    with visit(window, address, viewport={"width": 1280, "height": 800}) as seen:
+        seen.page.on("request", lambda request: asked.append(request.url))
+        seen.page.goto("/book/en/01-single-head.html", wait_until="networkidle")
+        assert not [url for url in asked if "live" in url]
+        come_near(seen, "hull")
+        asked.clear()
+        seen.page.goto("/book/en/05-positions.html", wait_until="networkidle")
+        assert not [url for url in asked if "live" in url]
