@@ -235,3 +235,10 @@ def test_the_laboratory_opens_copies(project: Project) -> None:
 def test_the_site_is_served_to_this_machine_alone(project: Project) -> None:
     *_, last = project.make("serve", "PORT=8123")[2]
     assert last == "python -m http.server --bind 127.0.0.1 --directory _build/html 8123"
+
+
+def test_the_pdfs_are_printed_from_the_site(project: Project) -> None:
+    _, _, commands = project.make("pdf")
+    site = next(number for number, each in enumerate(commands) if "jupyter-book build" in each)
+    assert commands[-1] == "python -m polyglot_book pdf"
+    assert site < len(commands) - 1

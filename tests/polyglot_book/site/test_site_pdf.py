@@ -92,7 +92,13 @@ def korean(four: Built, site: Path, window: Browser, tmp_path_factory: pytest.Te
     book = Book.load(four.root)
     path = tmp_path_factory.mktemp("pdf") / "ko.pdf"
     document = bind(book, book.languages["ko"], site)
-    assert print_document(window, document, site, path) == len(PdfReader(path).pages)
+    try:
+        pages = print_document(window, document, site, path)
+    except PrintError as error:
+        if os.environ.get("CI", "").lower() == "true":
+            raise
+        pytest.skip(str(error))
+    assert pages == len(PdfReader(path).pages)
     return Printed(document, path, PdfReader(path))
 
 
@@ -195,13 +201,14 @@ def command(root: Path, *arguments: str, **environment: str) -> subprocess.Compl
     )
 
 
-def test_the_command_writes_a_file_for_each_language(four: Built, window: Browser, tmp_path: Path) -> None:
+def test_the_command_writes_a_file_for_a_language(four: Built, window: Browser, tmp_path: Path) -> None:
     root = shutil.copytree(four.root, tmp_path / "book")
-    done = command(root, "en", "zh-TW")
+    done = command(root, "en")
     assert (done.returncode, done.stderr) == (0, "")
-    for line, name in zip(done.stdout.splitlines(), ("tiny-en.pdf", "tiny-zh-TW.pdf"), strict=True):
-        assert f"{name}: " in line and " pages" in line
-        assert len(PdfReader(root / "_build" / "pdf" / name).pages) > 4
+    (path,) = (root / "_build" / "pdf").iterdir()
+    pages = len(PdfReader(path).pages)
+    assert path.name == "tiny-en.pdf" and pages > 4
+    assert done.stdout.startswith(f"{path}: {pages} pages, ")
 
 
 def test_without_a_font_for_its_language_nothing_is_printed(
