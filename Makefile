@@ -5,9 +5,9 @@ RUN := .venv/bin/python
 SITE := _build/html
 INSTALLED := .venv/.installed
 sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
-BOOK := _config.yml _toc.yml $(call sources,book src/polyglot_book src/polyhead/live)
+BOOK := _config.yml _toc.yml $(call sources,book src/polyglot_book src/polyhead/live src/polyhead/checkpoints)
 
-.PHONY: help environment site serve pdf lab test audit notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -64,6 +64,10 @@ serve: site                 ## show the website on this machine; PORT=8001 where
 pdf: site                   ## print the site, one PDF for each language; needs Chromium and a CJK font
 	@$(RUN) -m polyglot_book pdf
 
+# The environment says where that is: POLYGLOT_BASEURL=https://…/ POLYGLOT_REPOSITORY=https://github.com/owner/name
+pages: pdf                  ## the site as it is published, its PDFs beside the pages
+	@mkdir -p $(SITE)/pdf && cp _build/pdf/*.pdf $(SITE)/pdf
+
 lab: $(INSTALLED)           ## open copies of the notebooks in JupyterLab, which it installs the first time
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab
 	@$(RUN) -m polyglot_book lab
@@ -81,6 +85,16 @@ audit: audit/node_modules/.installed site   ## measure the pages with Lighthouse
 audit/node_modules/.installed: audit/package-lock.json
 	@command -v npm >/dev/null || { echo "make audit needs Node 20 or later, with npm: https://nodejs.org"; exit 1; }
 	@npm ci --prefix audit >/dev/null && touch $@
+
+links: $(INSTALLED)         ## ask every link to another site whether it still answers
+	@.venv/bin/jupyter-book build . --path-output _build/links --builder custom --custom-builder linkcheck \
+		-W --keep-going -q
+
+# What comes into an environment without any pins; torch as the pins have it came from where pip was told to look.
+renew:                      ## write the newest versions of all that is needed into requirements.txt
+	@rm -rf _build/renew && $(PYTHON) -m venv _build/renew
+	@_build/renew/bin/pip --disable-pip-version-check install -q '.[book,test]'
+	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead | sed 's/+cpu//' >requirements.txt
 
 notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
 	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)

@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from polyglot_book.pdf.printing import BROWSERS
+
 # Without them a browser in a container does not start, or asks its maker for updates.
 _FLAGS = [
     "--no-sandbox",
@@ -53,7 +55,7 @@ def serve(site: Path) -> Iterator[str]:
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """Start the system's Chromium; skip the test where there is none, but fail it where CI=true."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         reason = "no Chromium on the PATH (Debian: apt-get install chromium)"
         if os.environ.get("CI", "").lower() == "true":

@@ -25,6 +25,11 @@ if "-m venv" in command:
     Path(".venv/bin").mkdir(parents=True)
     for name in ("python", "uv", "jupyter-book", "jupyter-lab"):
         shutil.copy(sys.argv[0], Path(".venv/bin") / name)
+if "-m venv _build/renew" in command:
+    Path("_build/renew/bin").mkdir(parents=True)
+    shutil.copy(sys.argv[0], "_build/renew/bin/pip")
+if "pip freeze" in command:
+    print("x==1+cpu")
 if " wheel " in command:
     folder = Path(sys.argv[sys.argv.index("-w") + 1])
     folder.mkdir(parents=True)
@@ -242,3 +247,18 @@ def test_the_pdfs_are_printed_from_the_site(project: Project) -> None:
     site = next(number for number, each in enumerate(commands) if "jupyter-book build" in each)
     assert commands[-1] == "python -m polyglot_book pdf"
     assert site < len(commands) - 1
+
+
+def test_what_is_published_holds_the_pdfs(project: Project) -> None:
+    project.write("_build/pdf/x-ko.pdf", "paper")
+    _, _, commands = project.make("pages")
+    assert commands[-1] == "python -m polyglot_book pdf"
+    assert (project.root / "_build/html/pdf/x-ko.pdf").read_text() == "paper"
+
+
+def test_the_newest_versions_are_written_down(project: Project) -> None:
+    project.write("_build/renew/left", "over")
+    _, _, commands = project.make("renew")
+    assert [each.split(" ")[0] for each in commands] == ["python", "pip", "pip"]
+    assert "install -q .[book,test]" in commands[1]
+    assert (project.root / "requirements.txt").read_text() == "x==1\n"

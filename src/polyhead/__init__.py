@@ -15,7 +15,7 @@ from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder, EncoderLayer
 from polyhead.feed_forward import FeedForward
 from polyhead.functional import attention_scores, masked_softmax, scaled_dot_product_attention
-from polyhead.generation import beam_search, greedy_decode
+from polyhead.generation import beam_search, greedy_decode, next_token_probs, sample
 from polyhead.language import Glossary, get_language, sentence, set_language
 from polyhead.listing import show
 from polyhead.masks import causal_mask, padding_mask, to_torch_mha_masks
@@ -67,7 +67,9 @@ __all__ = [
     "get_language",
     "greedy_decode",
     "masked_softmax",
+    "next_token_probs",
     "padding_mask",
+    "sample",
     "scaled_dot_product_attention",
     "sentence",
     "set_language",

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 import polyhead
 from polyhead import peers
 from tests.browser import Browser, chromium, serve, visit
-from tests.course.living import come_near, numbers
+from tests.course.living import CHAPTERS, come_near, numbers
 
 STATES = 200
 
@@ -290,3 +294,101 @@ def test_the_path_shows_where_polyhead_puts_each_number(window: Browser, address
         for stage, tensor in zip(each["stages"], tensors, strict=True):  # one colour for each head
             heads = (tensor.flatten() % 100 // 10).tolist()
             assert len(set(zip(stage["colours"], heads, strict=True))) == num_heads
+
+
+DECODING = """states => states.map(({ step, cache, layer, head }) => {
+  const body = document.querySelector("[data-live=decoding] .polyglot-live-body");
+  const all = (selector) => [...body.querySelectorAll(selector)];
+  const groups = all(".live-buttons").map((each) => [...each.querySelectorAll("button")]);
+  const [moves, ways, layers, heads] = groups;
+  while (moves[0].ariaDisabled === "false") moves[0].click();
+  for (let number = 0; number < step; number++) moves[1].click();
+  ways[cache].click();
+  layers[layer].click();
+  heads[head].click();
+  const seen = (each) => getComputedStyle(each).visibility === "visible";
+  const lines = all(".live-key-line").filter(seen);
+  return {
+    text: all(".live-token").filter(seen).map((each) => each.textContent),
+    cells: all(".live-triangle [role=row]").slice(1).map((line) =>
+      [...line.querySelectorAll(".live-pair-cell")].map((cell) => cell.textContent)),
+    fresh: all(".live-pair-cell.live-fresh").length,
+    kept: all(".live-pair-cell.live-kept").length,
+    bars: lines.map((line) => line.querySelector(".live-number").textContent),
+    blue: all(".live-key-line.live-kept-line").length,
+    widths: lines.map((line) => parseFloat(line.querySelector(".live-bar").style.width)),
+    costs: all(".live-costs td.live-number").map((cell) => cell.textContent.replace(/\\s/g, "")),
+    bold: all(".live-costs tbody tr").findIndex((line) => line.classList.contains("live-chosen")),
+    now: body.querySelector(".live-now").textContent,
+  };
+})"""
+
+
+def counted(run: Callable[[], object]) -> int:
+    """Multiply-adds, of which PyTorch counts each as two."""
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        run()
+    return counter.get_total_flops() // 2
+
+
+@pytest.fixture
+def chapters_writer() -> Iterator[tuple[polyhead.DecoderOnly, Tensor]]:
+    """The model that the chapter trains, and the text that it generates."""
+    notebook = json.loads(Path("book/en/09-generation.ipynb").read_text(encoding="utf-8"))
+    (source,) = [cell["source"] for cell in notebook["cells"] if cell["id"] == "train-small-code"]
+    names: dict[str, Any] = {"torch": torch, "F": F, "polyhead": polyhead, "print": lambda text: None}
+    torch.set_default_dtype(torch.float64)
+    with torch.random.fork_rng(devices=[]):
+        exec("".join(source), names)
+    yield names["writer"], names["sentence"][:, :-1]
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.skipif("decoding" not in CHAPTERS, reason="no chapter shows it yet")
+def test_decoding_shows_polyheads_numbers(
+    window: Browser, address: str, chapters_writer: tuple[polyhead.DecoderOnly, Tensor]
+) -> None:
+    model, ids = chapters_writer
+    with torch.no_grad():
+        weights, states = model.attention_weights(ids), model.embedding(ids)
+        probs = model(ids)[0].softmax(dim=-1).amax(dim=-1)
+    with visit(window, address) as seen:
+        data = come_near(seen, "decoding")
+        prompt, size = data["num_prompt"], ids.shape[1]
+        chance = random.Random(4)
+        asked = [
+            {
+                "step": chance.randint(0, size - prompt), "cache": chance.randrange(2),
+                "layer": chance.randrange(len(weights)), "head": chance.randrange(weights[0].shape[1]),
+            }
+            for _ in range(STATES)
+        ]  # fmt: skip
+        shown = seen.page.evaluate(DECODING, asked)
+        assert seen.problems() == []
+    cache = model.decoder.new_cache()
+    parts = [states[:, :prompt], *states[:, prompt:].split(1, dim=1)]
+    few = [counted(lambda part=part: model.decoder(part, cache=cache)) for part in parts]
+    many = [counted(lambda n=n: model.decoder(states[:, :n])) for n in range(prompt, size + 1)]
+    for state, each in zip(asked, shown, strict=True):
+        step, length = state["step"], prompt + state["step"]
+        matrix = weights[state["layer"]][0, state["head"]]
+        assert each["text"] == data["tokens"][: length + 1]
+        for query, line in enumerate(each["cells"]):
+            row = 100 * matrix[query, : query + 1] if query < length else torch.empty(0)
+            written = torch.tensor([float(cell) for cell in line if cell])
+            assert written.shape == row.shape
+            assert not len(row) or (written - row).abs().max() < 0.51
+        close(numbers(each["bars"]), matrix[length - 1, :length])
+        close([width / 100 for width in each["widths"]], matrix[length - 1, :length])
+        new = 1 if step and state["cache"] else length
+        triangle = length * (length + 1) // 2
+        assert (each["kept"], each["fresh"]) == ((length - 1, 1) if new == 1 else (0, triangle))
+        assert each["blue"] == length - new
+        sums = [few[step], sum(few[: step + 1]), many[step], sum(many[: step + 1])]
+        assert [int(cost) for cost in each["costs"]] == sums
+        assert each["bold"] == 1 - state["cache"]
+        *said, probability = numbers(each["now"])
+        assert said == [step + 1, new, length - new]
+        assert probability == pytest.approx(probs[length - 1].item(), abs=1e-4)
+        assert data["tokens"][length] in each["now"]

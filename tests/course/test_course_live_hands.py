@@ -100,6 +100,28 @@ def test_the_path_by_keyboard(window: Browser, address: str) -> None:
         assert seen.problems() == []
 
 
+@pytest.mark.skipif("decoding" not in CHAPTERS, reason="no chapter shows it yet")
+def test_decoding_by_keyboard(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, "decoding")
+        body = seen.page.locator("[data-live=decoding] .polyglot-live-body")
+        now = body.locator(".live-now")
+        assert numbers(now.inner_text())[:3] == [1, 3, 0]
+        step = body.get_by_role("button", name="Next step")
+        step.press("Enter")
+        assert numbers(now.inner_text())[:3] == [2, 1, 3]
+        seen.page.keyboard.press("ArrowRight")
+        seen.page.keyboard.press("ArrowRight")  # there is no fourth step
+        assert numbers(now.inner_text())[:3] == [3, 1, 4]
+        assert step.get_attribute("aria-disabled") == "true"
+        seen.page.keyboard.press("ArrowLeft")
+        body.get_by_role("button", name="without a cache").press("Space")
+        assert numbers(now.inner_text())[:3] == [2, 4, 0]
+        expect(body.locator("[aria-live=polite]")).to_contain_text("keys computed 4")
+        seen.page.wait_for_url("**#triangle-figure~s=1&c=0")
+        assert seen.problems() == []
+
+
 def test_a_finger_sets_the_mask(window: Browser, address: str) -> None:
     phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
     with visit(window, address, **phone) as seen:
@@ -113,8 +135,14 @@ STATE = {
     "hull": ("#weighted-sums-figure~q=0&s=1,2,-3,0.5&t=2&d=64&raw=1", ".live-now"),
     "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2", ".live-answers"),
     "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
+    "decoding": ("#triangle-figure~s=2&l=1&h=1&c=0", ".live-costs"),
+    "translator": ("#translator-figure~d=3,2031,2,4&v=0,2", ".live-answer"),
 }
-SHOWN = {"hull": "T2", "mask": "NaN", "path": "[6, 2, 1]"}
+SHOWN = {"hull": "T2", "mask": "NaN", "path": "[6, 2, 1]", "translator": "2031", "decoding": "76"}
+FIRST = {
+    "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",
+    "translator": ".live-switches button", "decoding": ".live-buttons button:nth-child(2)",
+}  # fmt: skip
 
 
 @EVERY_KIND
@@ -146,8 +174,7 @@ def test_a_link_brings_the_state_and_the_other_language_keeps_it(
 def test_what_is_changed_stands_in_the_address(window: Browser, address: str, kind: str) -> None:
     with visit(window, address) as seen:
         come_near(seen, kind)
-        first = {"hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell"}[kind]
-        seen.page.locator(f"[data-live={kind}] {first}").first.click()
+        seen.page.locator(f"[data-live={kind}] {FIRST[kind]}").first.click()
         seen.page.wait_for_url(f"**/{CHAPTERS[kind]}.html#{IDS[kind]}~*")
         _, part = STATE[kind]
         now = seen.page.locator(f"[data-live={kind}] {part}").inner_text()
@@ -169,20 +196,24 @@ def test_a_broken_address_shows_where_the_reader_begins(
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_nothing_moves_when_a_figure_comes_to_life(
-    window: Browser, address: str, kind: str, width: int
+    window: Browser, address: str, kind: str, language: str
 ) -> None:
     height = "kind => document.querySelector(`[data-live=${kind}]`).getBoundingClientRect().height"
-    for language in LANGUAGES:
-        with visit(window, address, viewport={"width": width, "height": 800}) as seen:
-            seen.page.goto(f"/book/{language}/{CHAPTERS[kind]}.html")
-            before = seen.page.evaluate(height, kind)
-            come_near(seen, kind, language)
+    with visit(window, address) as seen:
+        seen.page.goto(f"/book/{language}/{CHAPTERS[kind]}.html")
+        before = {}
+        for width in (390, 1280):
+            seen.page.set_viewport_size({"width": width, "height": 800})
+            before[width] = seen.page.evaluate(height, kind)
+        come_near(seen, kind, language)
+        for width in (1280, 390):
+            seen.page.set_viewport_size({"width": width, "height": 800})
             room = seen.page.locator(f"[data-live={kind}] .polyglot-live-body").bounding_box()
-            assert seen.page.evaluate(height, kind) == before, language
-            assert room and before - 140 < room["height"] <= before, language
-            assert seen.problems() == []
+            assert seen.page.evaluate(height, kind) == before[width], width
+            assert room and before[width] - 140 < room["height"] <= before[width], width
+        assert seen.problems() == []
 
 
 @EVERY_KIND

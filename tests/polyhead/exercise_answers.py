@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import polyhead
 from polyhead import checks
-from tests.polyhead import parallel_answers, rotary_answers
+from tests.polyhead import learning_answers, parallel_answers, removal_answers, rotary_answers
 
 sdpa = F.scaled_dot_product_attention
 ROOT = math.sqrt(7)
@@ -231,6 +231,10 @@ RIGHT = {
     ],
     checks.greedy: [decoding(), lambda *inputs: decoding()(*inputs).int().long()],
     checks.rotary_positions: rotary_answers.RIGHT,
+    checks.learning_rates: learning_answers.RATES_RIGHT,
+    checks.exact_match: learning_answers.EXACT_RIGHT,
+    checks.mean_reciprocal_rank: removal_answers.RANK_RIGHT,
+    checks.pruned_rows: removal_answers.ROWS_RIGHT,
     checks.attention: [
         attend,
         polyhead.scaled_dot_product_attention,
@@ -283,6 +287,10 @@ WRONG = {
         ("greedy_least", decoding(sign=-1)),
     ],
     checks.rotary_positions: rotary_answers.WRONG,
+    checks.learning_rates: learning_answers.RATES_WRONG,
+    checks.exact_match: learning_answers.EXACT_WRONG,
+    checks.mean_reciprocal_rank: removal_answers.RANK_WRONG,
+    checks.pruned_rows: removal_answers.ROWS_WRONG,
     checks.attention: [
         ("unscaled", lambda q, k, v: dots(q, k).softmax(-1) @ v),
         ("unscaled", lambda q, k, v: (dots(q, k).softmax(-1) @ v, None)),

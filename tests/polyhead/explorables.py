@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from polyhead import causal_mask, live, sentence
+import functools
+
+import torch
+
+from polyhead import DecoderOnly, causal_mask, live, sentence
 from tests.polyhead.figures import DOTS, K, Q, V
+from tests.polyhead.whole_models import decoder_only
+
+WRITTEN = torch.tensor([[3, 11, 7, 2, 5]])  # (1, num_tokens)
+
+
+@functools.cache
+def writer() -> DecoderOnly:
+    """A small model, the same every time: 3 layers of 2 heads."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        return decoder_only()
+
 
 EXPLORABLES = {
+    "decoding": lambda: live.decoding(writer(), WRITTEN, ["<s>", *sentence(), "</s>"], num_prompt=3),
     "hull": lambda: live.hull(Q, K, V, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: live.mask(DOTS / 2, causal_mask(4), sentence()),
     "path": lambda: live.path(Q[None], num_heads=2),
+    "translator": lambda: live.translator("Friday, November 20, 2026"),
 }

@@ -88,6 +88,21 @@ FIGURES = {
     "residual_stream": plots.residual_stream,
     "token_spread": lambda: plots.token_spread({name: [0.9, 0.1] for name in STACKS}),
     "five_steps": lambda: plots.five_steps(**STEPS, tokens=sentence()),
+    "attention_lines": lambda: plots.attention_lines(
+        torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1), sentence(), ["0.2", "5.11"]
+    ),
+    "head_maps": lambda: plots.head_maps(
+        {name: torch.eye(4).mul(0.5) for name in ("importance", "previous", "piece", "same_word")}
+    ),
+    "removal_curves": lambda: plots.removal_curves(
+        [3, 7],
+        [[0.6, 0.7], [0.4, 0.6]],
+        {"least_important": [0.7, 0.65], "most_important": [0.5, 0.3]},
+        0.74,
+    ),
+    "removal_draws": lambda: plots.removal_draws(
+        {number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0], [0.8, 0.7]]} for number in (5, 12)}, 24
+    ),
     "head_weights": lambda: plots.head_weights(
         torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1), sentence()
     ),
@@ -105,6 +120,9 @@ FIGURES = {
     ),
     "masks": lambda: plots.masks(MASKS, [*sentence(), "[PAD]"]),
     "memory_order": lambda: plots.memory_order(num_tokens=3, num_heads=2, head_dim=2),
+    "next_token_bars": lambda: plots.next_token_bars(
+        {"T = 1": [0.5, 0.25, 0.25, 0], "top-k 1": [1, 0, 0, 0]}, sentence()
+    ),
     "position_waves": lambda: plots.position_waves(SinusoidalPositions(16)(torch.zeros(1, 24, 16))[0]),
     "distance_products": lambda: plots.distance_products(
         [-1, 0, 1], {name: {5: [1.0, 2.0, 1.0], 9: [1.0, 2.0, 1.5]} for name in ("plain", "projected")}
@@ -129,6 +147,8 @@ FIGURES = {
     "path_lengths": lambda: plots.path_lengths(sentence()),
     "temperatures": lambda: plots.temperatures([3.0, 0.0, -1.0, 2.0], sentence(), [0.25, 1, 4]),
     "three_uses": lambda: plots.three_uses(**USES, source=list("hed._"), target=list(">deh")),
+    "learning_rates": lambda: plots.learning_rates([0.001, 0.002, 0.001], 1),
+    "loss_curves": lambda: plots.loss_curves([4.0, 0.5, 0.02], [4.1, 0.6], 3.5, 1),
     "tokens_seen": lambda: plots.tokens_seen(
         torch.ones(2, 3).bool(), torch.tensor([[1, 1, 0], [0, 1, 1]]).bool()
     ),

@@ -3,26 +3,34 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
 import pytest
 import torch
 from IPython.core.formatters import DisplayFormatter
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 import polyhead
 from polyhead import causal_mask, live, masked_softmax, plots, sentence, set_language
+from polyhead.heads import all_heads
 from polyhead.language import LANGUAGES, text
 from polyhead.live.explorable import MIME
+from polyhead.translation import load_translator, translate
+from polyhead.translation.picture import attention_picture
 from tests.polyhead.bad_input import assert_named, bad
-from tests.polyhead.explorables import EXPLORABLES
+from tests.polyhead.explorables import EXPLORABLES, WRITTEN, writer
 from tests.polyhead.figures import DOTS, OUTPUT, K, Q, V
 
 FOLDER = Path(polyhead.__file__).parent / "live"
 FIGURES = {
+    "decoding": lambda: plots.cache_triangle(["<s>", *sentence()], 3),
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
     "path": lambda: plots.transpose_path(Q[None], 2),
+    "translator": lambda: attention_picture(translate("Friday, November 20, 2026", "zh-TW")),
 }
 EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
 
@@ -58,11 +66,15 @@ def test_labels_speak_the_readers_language_and_are_those_that_the_module_writes(
 
 
 @EVERY_KIND
-def test_a_module_is_small_and_asks_nobody_else(kind):
-    script = (FOLDER / f"{kind}.js").read_text(encoding="utf-8")
+def test_a_module_brings_a_figure_to_life(kind):
+    assert "export const render = ({ model, el }) =>" in (FOLDER / f"{kind}.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.js")), ids=lambda path: path.name)
+def test_a_module_is_small_and_asks_nobody_else(path):
+    script = path.read_text(encoding="utf-8")
     assert len(script.encode()) <= 15_000
-    assert "export const render = ({ model, el }) =>" in script
-    assert "http" not in script
+    assert "http" not in script.replace("http://www.w3.org/2000/svg", "")
 
 
 def test_hull_holds_values_scores_corners_and_the_wish():
@@ -108,6 +120,60 @@ def test_path_holds_the_tensor():
     assert data["num_heads"] == 2
 
 
+def test_decoding_holds_the_models_weights_probabilities_and_multiply_adds():
+    model, data = writer(), EXPLORABLES["decoding"]().data
+    with torch.no_grad():
+        weights = torch.cat(model.attention_weights(WRITTEN))
+        probs = model(WRITTEN)[0].softmax(dim=-1)
+        states = model.embedding(WRITTEN)
+    assert torch.tensor(data["weights"]).double().allclose(weights, atol=1e-4)
+    assert torch.tensor(data["probs"]).double().allclose(probs.amax(dim=-1), atol=1e-4)
+    cache = model.decoder.new_cache()
+    few = [_counted(lambda: model.decoder(states[:, :3], cache=cache))]
+    few += [_counted(lambda n=n: model.decoder(states[:, n : n + 1], cache=cache)) for n in (3, 4)]
+    assert data["with_cache"] == few
+    assert data["without_cache"] == [_counted(lambda n=n: model.decoder(states[:, :n])) for n in (3, 4, 5)]
+
+
+def _counted(run):
+    """Multiply-adds, of which PyTorch counts each as two."""
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        run()
+    return counter.get_total_flops() // 2
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_decoding_reads_a_model_as_it_generates_and_leaves_its_mode(training):
+    model = copy.deepcopy(writer()).train(training)
+    assert (
+        live.decoding(model, WRITTEN, list("pqrstu"), 3).data["probs"]
+        == EXPLORABLES["decoding"]().data["probs"]
+    )
+    assert model.training == training
+
+
+@pytest.mark.parametrize(("language", "codes"), [("en", ["zh-TW", "zh-CN", "ko"]), ("ko", ["ko"])])
+def test_translator_writes_the_readers_language_and_an_english_reader_chooses(language, codes):
+    set_language(language)
+    data = live.translator(" 29  February 2096 ").data
+    assert [target["code"] for target in data["targets"]] == codes
+    assert data["to"] == 0
+    assert data["date"] == [4, 2096, 2, 29]
+    wanted = translate("29 February 2096", codes[0])
+    assert data["target_tokens"] == list(wanted.target_tokens)
+    assert torch.tensor(data["weights"]).allclose(wanted.weights, atol=1e-4)
+    other = live.translator("May 13, 1901", "ko").data
+    assert other["targets"][other["to"]]["code"] == "ko"
+    assert other["date"] == [1, 1901, 5, 13]
+
+
+def test_translator_names_the_attentions_in_the_order_of_all_heads():
+    data = EXPLORABLES["translator"]().data
+    named = [(*place, head) for place in data["attentions"] for head in range(data["heads"])]
+    assert named == [tuple(head) for head in all_heads(load_translator().model)]
+
+
 @EVERY_KIND
 def test_save_writes_the_figure(kind, tmp_path):
     EXPLORABLES[kind]().save(tmp_path / "x.svg")
@@ -126,6 +192,11 @@ BAD = [
     bad("mask: too few tokens", lambda: live.mask(DOTS, causal_mask(4), list("pqr")), ValueError, "labels", "got 3"),
     bad("path: heads that do not divide", lambda: live.path(Q[None], 3), ValueError, "num_heads must divide num_hiddens = 4", "got 3"),
     bad("path: a matrix", lambda: live.path(Q, 2), ValueError, "X must be Float (batch, num_tokens, num_hiddens)", "(4, 4)"),
+    bad("decoding: no token that comes next", lambda: live.decoding(writer(), WRITTEN, list("pqrst"), 3), ValueError, "tokens must be 6 labels", "got 5"),
+    bad("decoding: two texts", lambda: live.decoding(writer(), WRITTEN.repeat(2, 1), list("pqrstu"), 3), ValueError, "token_ids must be Integer (1, num_tokens)", "(2, 5)"),
+    bad("decoding: a longer prompt", lambda: live.decoding(writer(), WRITTEN, list("pqrstu"), 6), ValueError, "num_prompt = 6", "got 5"),
+    bad("translator: no such day", lambda: live.translator("February 30, 2026"), ValueError, "February 2026 has 28 days", "got 30"),
+    bad("translator: no such language", lambda: live.translator("May 13, 1901", "ja"), ValueError, "to must be", "'ja'"),
     bad("path: no head", lambda: live.path(Q[None], 0), ValueError, "num_heads must be an int of at least 1", "0"),
 ]  # fmt: skip
 

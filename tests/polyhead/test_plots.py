@@ -93,6 +93,8 @@ def keys_in(name: str) -> list[str]:
             *(f"panel.{name}" for name in ("content_content", "sum", "rotary")),
             *("axis.query_position", "axis.key_position"),
         ],
+        "learning_rates": ["axis.learning_rate", "axis.step", "band.warm_up"],
+        "loss_curves": ["axis.loss", "axis.step", "band.warm_up", "curve.stored", "curve.own"],
         "three_uses": [],  # labels of several lines: test_chapter_cross_attention
     }.get(name, tokens)
 

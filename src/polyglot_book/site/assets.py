@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ _HERE = Path(__file__).parent
 # The words that the scripts write into a page.
 _WORDS = (
     "Copy to clipboard", "Copied!", "Failed to copy", "Close",
-    "Color mode", "Light", "Dark", "System Settings",
+    "Color mode: %s", "Light", "Dark", "System Settings",
     "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
 )  # fmt: skip
@@ -55,8 +54,6 @@ def finish_assets(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
     """Give the layout its words and its script, and make the body of the page lighter."""
-    # The layout says it already.
-    context["metatags"] = re.sub(r'<meta [^>]*name="viewport"[^>]*>\s*', "", context.get("metatags") or "")
     context["polyglot_words"] = {each: translate(each) for each in _WORDS}
     context["polyglot_color_script"] = COLOR_SCRIPT
     context["polyglot_policy"] = policy_for(COLOR_SCRIPT)

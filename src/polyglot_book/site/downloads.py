@@ -1,7 +1,8 @@
-"""Offers a page as a notebook to take along, whole and for students, and where it can be run.
+"""Offers a page as a notebook to take along, whole and for students, where it can be run, and all on paper.
 
 The copies lie in a folder of the site. Who publishes the site also puts this folder's files into the branch
-of the same name, at its top: Colab opens notebooks from a repository only. Binder runs the repository itself.
+of the same name, at its top, since Colab opens notebooks from a repository only (Binder runs the repository
+itself), and the printed books beside the pages: `make pages` does that.
 """
 
 from __future__ import annotations
@@ -47,17 +48,22 @@ def offer_notebooks(
 
     A language's first page has none: it shows what lies around it.
     """
-    context["polyglot_downloads"] = []
+    offers: list[Offer] = []
+    context["polyglot_downloads"] = offers
     pages = Pages.from_config(app.config)
     own = pages.language_of(pagename)
-    if own is None or pagename == pages.home(own) or pagename not in app.env.found_docs:
+    if own is None or pagename not in app.env.found_docs:
         return
-    path = Path(app.env.doc2path(pagename))
-    if path.suffix == ".ipynb":
+    path, root = Path(app.env.doc2path(pagename)), "../" * pagename.count("/")
+    published = bool(places.github_of(app.config) and places.site_of(app.config))
+    if path.suffix == ".ipynb" and pagename != pages.home(own):
         names = _write_copies(app, pages, own, path)
-        root = "../" * pagename.count("/")
-        offers = [Offer(label, f"{root}{FOLDER}/{name}", name) for label, name in names.items()]
-        context["polyglot_downloads"] = offers + _elsewhere(app.config, own, path.stem, offers[0].filename)
+        offers += [Offer(label, f"{root}{FOLDER}/{name}", name) for label, name in names.items()]
+        if published:
+            offers += _elsewhere(app.config, own, path.stem, offers[0].filename)
+    if published:
+        name = f"{pages.reference.slug}-{own.code}.pdf"
+        offers.append(Offer(translate("All chapters (PDF)"), f"{root}pdf/{name}", name))
 
 
 def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> dict[str, str]:
@@ -84,10 +90,8 @@ def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> 
 
 
 def _elsewhere(config: Config, language: Language, stem: str, name: str) -> list[Offer]:
-    """Lead to where a notebook runs in the browser, once the site and its project are published."""
+    """Lead to where a notebook runs in the browser."""
     project = places.github_of(config)
-    if not project or not places.site_of(config):
-        return []
     colab = f"https://colab.research.google.com/github/{project}/blob/{FOLDER}/{name}"
     inside = quote(f"{WORKSHOP}/{language.code}/{stem}.ipynb", safe="")
     binder = f"https://mybinder.org/v2/gh/{project}/HEAD?labpath={inside}"

@@ -42,8 +42,7 @@ class InlineFigures(SphinxPostTransform):
             for image in list(cell.findall(nodes.image)):
                 if image["uri"].endswith(".svg"):
                     number = images.index(image) + 1
-                    prefix = f"figure-{metadata.get('polyglot_cell') or number}-{number}"
-                    self._inline(image, prefix, metadata.get(METADATA))
+                    self._inline(image, f"figure-{number}", metadata.get(METADATA))
 
     def _inline(self, image: nodes.image, prefix: str, data: Mapping[str, Any] | None) -> None:
         # Sphinx has made the path relative to the sources, where MyST-NB wrote it with a slash before.

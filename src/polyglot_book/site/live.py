@@ -2,12 +2,14 @@
 
 An output that has, beside its SVG, data of a type that ends in `.live+json` is such a figure. The data say
 which `kind` it is, and the module `<kind>.js` in the folder `polyglot_live` has a function
-`render({model, el})`. Without scripts, and in print, the figure is what it is.
+`render({model, el})`. A module may ask for a file beside that folder, `new URL("../numbers/of.bin",
+import.meta.url)`: it is found there on the site too. Without scripts, and in print, the figure is what it is.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +17,11 @@ from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.errors import ExtensionError
 
 _ENDING = ".live+json"
 _SERVED = {".js", ".css"}
+_ASKED = re.compile(r"""new URL\(\s*["']([^"'`]+)["'],\s*import\.meta\.url\s*\)""")
 METADATA = "polyglot_live"
 
 
@@ -55,12 +59,25 @@ def enlivened(figure: str, data: Mapping[str, Any]) -> str:
 
 # Sphinx event: build-finished (after the style sheet, which removes what it does not know)
 def copy_modules(app: Sphinx, exception: Exception | None) -> None:
-    """Put the modules where the pages' script looks for them."""
+    """Put the modules, and what they ask for, where the pages' script looks for them."""
     if exception is not None or app.builder.format != "html" or not app.config.polyglot_live:
         return
     target = Path(app.outdir) / "_static" / "live"
     shutil.rmtree(target, ignore_errors=True)
+    copy_folder(Path(app.srcdir, app.config.polyglot_live), target)
+
+
+def copy_folder(folder: Path, target: Path) -> None:
+    """Copy modules and style sheets of a folder, and the files beside it that the modules ask for."""
     target.mkdir(parents=True)
-    for path in sorted(Path(app.srcdir, app.config.polyglot_live).iterdir()):
-        if path.suffix in _SERVED:
-            shutil.copy2(path, target)
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in _SERVED:
+            continue
+        shutil.copy2(path, target)
+        asked = _ASKED.findall(path.read_text(encoding="utf-8")) if path.suffix == ".js" else []
+        for name in asked:
+            file, place = (folder / name).resolve(), (target / name).resolve()
+            if not file.is_file() or not place.is_relative_to(target.parent.resolve()):
+                raise ExtensionError(f"{path} asks for {name}, which is no file in {folder.parent}")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, place)

@@ -155,6 +155,8 @@ def _repair(element: ET.Element) -> None:
         element.set("width", _SPACES[width])
     if element.tag == "mover" and element[1].text in {"¯", "~", "^", "→", "˙", "¨"}:
         element.set("accent", "true")
+    if element.tag == "munder" and element[1].text in {"⏟", "―"}:
+        element.set("accentunder", "true")
     if element.tag == "mtd" and (side := element.attrib.pop("columnalign", None)):
         element.set("style", _ALIGN.format(side=side))
     if element.tag == "mtable" and element.attrib.pop("columnspacing", None) is not None:

@@ -32,6 +32,7 @@ logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # it tells of e
 _ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 _NAMES = re.compile(r"""\b(class|id)=(?:"([^"]*)"|'([^']*)')|<([a-z][a-z0-9]*)|var\(\s*(--[\w-]+)""")
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
+_KEYFRAMES = re.compile(r"@keyframes ([\w-]+)\{(?:[^{}]*\{[^{}]*\})*\}")
 _NESTED = {"media", "supports", "layer", "container"}
 
 
@@ -78,8 +79,10 @@ def used_names(site: Path, scripts: Iterable[Path]) -> set[str]:
 
 
 def purged(css: str, names: set[str]) -> str:
-    """Keep the rules that can apply to elements of these names, and the custom properties that are used."""
-    kept = str(rcssmin.cssmin("".join(_rules(tinycss2.parse_stylesheet(css, True, True), names))))
+    """Keep the rules that can apply to elements of these names, and the animations and properties in use."""
+    kept = _silent(str(rcssmin.cssmin("".join(_rules(tinycss2.parse_stylesheet(css, True, True), names)))))
+    moving = set(re.findall(r"[\w-]+", " ".join(re.findall(r"[{;]animation(?:-name)?:([^;}]*)", kept))))
+    kept = _KEYFRAMES.sub(lambda found: found[0] if found[1] in moving else "", kept)
     variables = {name for name in names if name.startswith("--")}
     while True:
         used = variables | set(re.findall(r"var\(\s*(--[\w-]+)", kept))
@@ -89,6 +92,20 @@ def purged(css: str, names: set[str]) -> str:
         pattern = "|".join(map(re.escape, sorted(idle, key=len, reverse=True)))
         kept = re.sub(rf"(?<=[{{;])(?:{pattern}):[^;{{}}]*(?:;|(?=}}))", "", kept)
         kept = re.sub(r"[^{}]+\{\}", "", kept)
+
+
+def _silent(css: str) -> str:
+    """Keep icons from being read out, where the browser knows how: what they stand for is said in words."""
+    values = dict(re.findall(r'(--[\w-]+):(var\(--[\w-]+\)|"[\ue000-\uf8ff]")', css))
+
+    def spelt_out(use: re.Match[str]) -> str:
+        value = use[1]
+        while (name := value[4:-1]) in values:
+            value = values[name]
+        return f"content:{value}"
+
+    css = re.sub(r"content:(var\(--[\w-]+\))", spelt_out, css)
+    return re.sub(r'content:("[\ue000-\uf8ff]")', r'content:\1;content:\1 / ""', css)
 
 
 def _rules(rules: list[Any], names: set[str]) -> Iterator[str]:

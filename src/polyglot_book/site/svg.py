@@ -42,6 +42,9 @@ def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str]) -> 
     for element in root.iter():
         _restyle(element, known, prefix)
     shrink(root)
+    # Its words are told by the label: nobody hears them twice.
+    inside = ET.Element("g", {"aria-hidden": "true"})
+    inside[:], root[:] = root[:], [inside]
     root.attrib.setdefault("viewBox", f"0 0 {width:g} {height:g}")
     root.attrib.update(
         {

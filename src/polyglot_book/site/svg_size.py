@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import groupby
 from xml.etree import ElementTree as ET
@@ -14,10 +15,13 @@ _BETWEEN = re.compile(r"\s*([A-Za-z])\s*")
 _CORNER = re.compile(r"([ML])(\S+?) ([^\sMLz]+)")
 _STEP = re.compile(r"([MLz])(?:([-.\d]+) ([-.\d]+))?")
 _INVISIBLE = re.compile(r"fill:none;?")
+_FOR_ALL = re.compile(r"#[\w-]+ \*\s*\{([^{}]*)\}")  # the one rule that matplotlib writes
+_INHERITED = re.compile(r"(?:fill|stroke|font|text-anchor)[\w-]*")
+_A_GROUP = len('<g style=""></g>')
 
 
 def shrink(root: ET.Element) -> None:
-    """Round numbers to hundredths of a pixel, drop groups that say nothing, join paths of one style."""
+    """Round numbers to hundredths of a pixel, drop groups that say nothing, join and group by style."""
     for element in root.iter():
         for name in _MEASURED:
             if name in element.attrib:
@@ -27,6 +31,10 @@ def shrink(root: ET.Element) -> None:
     _flatten(root)
     for parent in list(root.iter()):
         _join_paths(parent)
+    _inherit(root)
+    for parent in list(root.iter()):
+        if parent.tag != "defs":
+            _share_styles(parent)
 
 
 def _rounded(text: str) -> str:
@@ -132,3 +140,50 @@ def _relative(path: str) -> str:
 
 def _short(number: Decimal) -> str:
     return re.sub(r"^(-?)0(?=\.)", r"\1", f"{number.normalize() + 0:f}")
+
+
+def _inherit(root: ET.Element) -> None:
+    """Say on the picture itself what a rule says of everything in it."""
+    for parent in list(root.iter()):
+        for style in parent.findall("style"):
+            if found := _FOR_ALL.fullmatch((style.text or "").strip()):
+                root.set("style", re.sub(r"\s*([:;])\s*", r"\1", found[1].strip()))
+                parent.remove(style)
+    root[:] = [child for child in root if child.tag != "defs" or len(child)]
+
+
+def _share_styles(parent: ET.Element) -> None:
+    """Put neighbours into a group that says what all of their styles say, where that is shorter."""
+    children: list[ET.Element] = []
+    run: list[ET.Element] = []
+    shared: set[str] = set()
+    for child in [*parent, None]:
+        own = set() if child is None else _inheritable(child)
+        if shared & own and _saved(run, shared) <= _saved([*run, child], shared & own):
+            run.append(child)
+            shared &= own
+            continue
+        children += [_group(run, shared)] if _saved(run, shared) > 0 else run
+        run, shared = ([], set()) if child is None else ([child], own)
+    parent[:] = children
+
+
+def _saved(run: Sequence[ET.Element | None], shared: set[str]) -> int:
+    """How many characters a group for these elements saves."""
+    length = sum(len(each) + 1 for each in shared)
+    return (len(run) - 1) * length - _A_GROUP
+
+
+def _inheritable(element: ET.Element) -> set[str]:
+    declarations = element.get("style", "").split(";")
+    return {each for each in declarations if _INHERITED.fullmatch(each.split(":")[0])}
+
+
+def _group(run: list[ET.Element], shared: set[str]) -> ET.Element:
+    group = ET.Element("g", style=";".join(sorted(shared)))
+    group.extend(run)
+    for element in run:
+        left = [each for each in element.attrib.pop("style").split(";") if each not in shared]
+        if left:
+            element.set("style", ";".join(left))
+    return group

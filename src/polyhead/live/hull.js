@@ -61,7 +61,7 @@ export const render = ({ model, el }) => {
   // The controls
   const queries = tokens.map((token, query) => button(token, () => change(begin(query))));
   const rows = tokens.map((token, key) => {
-    const score = slider(`${labels.score}: ${token}`, {
+    const score = slider(filled(labels["live.score_of"], { token }), {
       min: LOWEST, max: HIGHEST, step: 0.1,
       move: (number) => change({ scores: now.scores.map((each, other) => (other === key ? number : each)) }),
     });

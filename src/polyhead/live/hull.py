@@ -16,7 +16,7 @@ from polyhead.plots.drawing import numbers
 
 _LABELS = (
     "query", "key", "score", "axis.weight", "temperature", "point.value", "point.output", "point.wish",
-    "live.divide", "live.hull_now",
+    "live.divide", "live.score_of", "live.hull_now",
 )  # fmt: skip
 
 

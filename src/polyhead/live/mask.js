@@ -46,8 +46,8 @@ export const render = ({ model, el }) => {
     const changed = now.mask.map((line) => [...line]);
     changed[row][key] = 1 - changed[row][key];
     change({ mask: changed, row });
-    const blind = `. ${filled(labels["live.blind"], { query: tokens[row] })}`;
-    say(name(row, key) + (changed[row].some(Boolean) ? "" : blind));
+    const [cell, blind] = [name(row, key), filled(labels["live.blind"], { query: tokens[row] })];
+    say(changed[row].some(Boolean) ? cell : filled(labels["live.cell_blind"], { cell, blind }));
   };
 
   const fill = (rule) => change({ mask: scores.map((line, query) => line.map((_, key) => Number(rule(query, key)))) });

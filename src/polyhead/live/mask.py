@@ -17,7 +17,7 @@ from polyhead.plots.drawing import numbers
 
 _LABELS = (
     "mask", "mask.causal", "live.true_attend", "live.true_hide", "live.added", "live.hide_nothing",
-    "live.hide_last", "live.cell", "live.blind", "live.libraries", "live.no_length",
+    "live.hide_last", "live.cell", "live.blind", "live.cell_blind", "live.libraries", "live.no_length",
 )  # fmt: skip
 
 

@@ -148,7 +148,7 @@ export const render = ({ model, el }) => {
       group[0].tabIndex = chosen ? 0 : -1;
     }
     const text = (index) => `[${index.join(", ")}]`;
-    const memory = (sum) => `${labels["live.in_memory"]}: ${sum}`;
+    const memory = (sum) => filled(labels["live.in_memory"], { sum });
     const width = numberOfHeads * dim;
     const write = (name, index, sum) => { stages[name].index.textContent = index; stages[name].sum.textContent = sum; };
     write("input", `X${text(places.input)} = ${numberAt(entry)}`,

@@ -10,8 +10,10 @@ from polyhead.plots.depth import gradient_by_layer, token_spread
 from polyhead.plots.drawing import Drawing
 from polyhead.plots.generation import beam_tree, cache_memory, decode_cost, decode_timeline
 from polyhead.plots.head_split import joined_projections, transpose_path
+from polyhead.plots.heads import attention_lines, head_maps, removal_curves, removal_draws
 from polyhead.plots.layers import layer_sublayers
 from polyhead.plots.leaks import future_rows, leak_losses
+from polyhead.plots.learning import learning_rates, loss_curves
 from polyhead.plots.mask_rows import blind_rows, cache_alignment, masked_row
 from polyhead.plots.masks import cache_triangle, masks, three_uses
 from polyhead.plots.matrices import five_steps, head_weights, heatmap
@@ -19,6 +21,7 @@ from polyhead.plots.memory import memory_order, tokens_seen, view_losses
 from polyhead.plots.parameters import parameter_bars
 from polyhead.plots.position_scores import relative_biases, rotary_arrows, rotary_layouts, score_terms
 from polyhead.plots.positions import distance_products, position_losses, position_waves, shuffled_outputs
+from polyhead.plots.sampling import next_token_bars
 from polyhead.plots.shifted import shifted_tokens
 from polyhead.plots.stream import residual_stream
 from polyhead.plots.training import cross_heads, training_progress
@@ -26,6 +29,7 @@ from polyhead.plots.training import cross_heads, training_progress
 __all__ = [
     "Drawing",
     "activation_curves",
+    "attention_lines",
     "beam_tree",
     "blind_rows",
     "cache_alignment",
@@ -42,21 +46,27 @@ __all__ = [
     "future_rows",
     "gradient_by_layer",
     "gradient_quantiles",
+    "head_maps",
     "head_weights",
     "head_writes",
     "heatmap",
     "joined_projections",
     "layer_sublayers",
     "leak_losses",
+    "learning_rates",
     "loss_by_heads",
+    "loss_curves",
     "masked_row",
     "masks",
     "memory_order",
+    "next_token_bars",
     "parameter_bars",
     "path_lengths",
     "position_losses",
     "position_waves",
     "relative_biases",
+    "removal_curves",
+    "removal_draws",
     "residual_stream",
     "rotary_arrows",
     "rotary_layouts",

@@ -58,13 +58,15 @@ def test_a_published_book_says_where_its_notebooks_run(fresh: Path, monkeypatch:
     monkeypatch.setenv("POLYGLOT_BASEURL", "https://elsewhere.org/book")
     built = build(fresh)
     assert built.code == 0, built.log
-    whole, student, colab, binder = offers(built, "book/ko/01-masks")
+    whole, student, colab, binder, paper = offers(built, "book/ko/01-masks")
     assert colab == (
         "Colab에서 열기",
         "https://colab.research.google.com/github/nobody/tiny/blob/notebooks/tiny-ko-01-masks.ipynb",
         "",
     )
     assert binder[1] == "https://mybinder.org/v2/gh/nobody/tiny/HEAD?labpath=lab%2Fko%2F01-masks.ipynb"
+    assert paper == ("모든 장(PDF)", "../../pdf/tiny-ko.pdf", "tiny-ko.pdf")
+    assert offers(built, "book/ko/index") == [paper]
     assert student[::2] == ("풀이를 뺀 노트북", "tiny-ko-01-masks-student.ipynb")
     install = notebook(built, "book/ko/01-masks", whole[1]).cells[0]
     assert install.id == "install"
@@ -76,7 +78,8 @@ def test_a_published_book_says_where_its_notebooks_run(fresh: Path, monkeypatch:
     assert "(https://elsewhere.org/book/book/ko/01-masks.html#polarity)" in nbformat.writes(other)
     assert not [cell for cell in copy.cells if cell.id == "solution-again" or cell.get("outputs")]
     # A page without solutions needs no copy for students.
-    assert [offer[0] for offer in offers(built, "book/ko/02-heads")] == ["노트북", colab[0], binder[0]]
+    names = [offer[0] for offer in offers(built, "book/ko/02-heads")]
+    assert names == ["노트북", colab[0], binder[0], paper[0]]
 
 
 @pytest.mark.parametrize(

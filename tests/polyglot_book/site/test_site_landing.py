@@ -9,7 +9,7 @@ from tests.building import Built, build
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><text x="1" y="9">잎</text></svg>'
 FACTS = "1 chapters, 2 exercises with solutions. {} code cells, each executed again and compared."
-KO_FACTS = "모두 1장, 풀이가 있는 연습 문제 2개. 코드 셀 {}개를 모두 다시 실행해 비교했습니다."
+KO_FACTS = "전체 1장, 풀이가 딸린 연습 문제 2개. 코드 셀 {}개를 모두 다시 실행해 출력을 비교했습니다."
 
 
 def _exercise(name: str) -> dict[str, object]:

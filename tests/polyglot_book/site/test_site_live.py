@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from sphinx.errors import ExtensionError
 
-from polyglot_book.site.live import enlivened
+from polyglot_book.site.live import copy_folder, enlivened
 from tests.browser import chromium, serve, visit
 from tests.building import build
 from tests.polyglot_book.site.conftest import BOOKS
@@ -73,6 +74,30 @@ def test_data_cannot_end_the_script_that_holds_them() -> None:
     assert "--polyglot-live-narrow: 5rem; --polyglot-live-wide: 4.5rem" in page
     text = page.split('<script type="application/json">')[1].split("</script>")[0]
     assert json.loads(text) == DATA
+
+
+def test_a_file_that_a_module_asks_for_is_copied_to_the_same_place(tmp_path: Path) -> None:
+    (tmp_path / "source" / "scripts").mkdir(parents=True)
+    (tmp_path / "source" / "numbers").mkdir()
+    (tmp_path / "source" / "numbers" / "of.bin").write_bytes(b"\0\1\2")
+    (tmp_path / "source" / "numbers" / "unasked.bin").write_bytes(b"")
+    module = tmp_path / "source" / "scripts" / "counter.js"
+    module.write_text('await fetch(new URL("../numbers/of.bin", import.meta.url));', encoding="utf-8")
+    target = tmp_path / "site" / "live"
+    copy_folder(module.parent, target)
+    files = sorted(str(path.relative_to(tmp_path / "site")) for path in target.parent.rglob("*.*"))
+    assert files == ["live/counter.js", "numbers/of.bin"]
+    assert (target.parent / "numbers" / "of.bin").read_bytes() == b"\0\1\2"
+
+
+@pytest.mark.parametrize("name", ["../numbers/none.bin", "../../outside.bin"])
+def test_a_module_may_ask_only_for_a_file_that_is_there_and_lies_beside_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "source" / "scripts").mkdir(parents=True)
+    (tmp_path / "outside.bin").write_bytes(b"")
+    module = tmp_path / "source" / "scripts" / "counter.js"
+    module.write_text(f"fetch(new URL('{name}', import.meta.url))", encoding="utf-8")
+    with pytest.raises(ExtensionError, match=r"counter\.js asks for .*bin, which is no file in"):
+        copy_folder(module.parent, tmp_path / "site" / "live")
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -94,6 +94,11 @@ def test_a_sign_belongs_to_what_follows_an_operator() -> None:
     assert signs == [None, "prefix", "prefix"]
 
 
+def test_a_brace_below_is_no_small_script() -> None:
+    below, label = (each.get("accentunder") for each in reversed(_find(r"\underbrace{a}_{b}", "munder")))
+    assert (below, label) == ("true", None)
+
+
 def test_a_prime_is_no_superscript() -> None:
     assert _find("x'", "msup") == [] and "′" in _texts("x'", "mo")
     assert len(_find("x_i'", "msub")) == 1

@@ -52,8 +52,8 @@ def test_previous_and_next_stay_inside_a_language(four: Built) -> None:
     assert four.page("book/zh-CN/02-heads").css_first(".right-next") is None
     assert four.page("book/ko/01-masks").css_first(".right-next").attributes["href"] == "02-heads.html"
     assert four.page("book/ko/01-masks").css_first(".left-prev").attributes["href"] == "index.html"
-    heads = four.page("book/zh-TW/02-heads").css('head link[rel="next"], head link[rel="prev"]')
-    assert [each.attributes["href"] for each in heads] == ["01-masks.html"]
+    # Firefox fetches such a page ahead, which the policy forbids.
+    assert four.page("book/ko/01-masks").css('link[rel="next"]') == []
 
 
 WORDS = {

@@ -187,7 +187,7 @@ def test_pages_opened_as_files_say_why_there_is_no_search(window: Browser, four:
     page.click(".polyglot-search")
     page.wait_for_timeout(500)
     page.close()
-    assert said == ["검색은 웹사이트에서만 됩니다. 파일로 연 페이지에서는 검색할 수 없습니다."]
+    assert said == ["검색은 웹사이트에서만 할 수 있습니다. 파일로 연 페이지에서는 작동하지 않습니다."]
 
 
 def test_without_scripts_there_is_no_button(window: Browser, address: str) -> None:

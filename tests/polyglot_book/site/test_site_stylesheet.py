@@ -35,11 +35,31 @@ NAMES = {"p", "details", "a", ".card", ".open", "#top", "--used"}
         ("@media print{.card{color:red}.gone{color:red}}", "@media print{.card{color:red}}"),
         ("@import 'elsewhere.css';p{color:red}", "p{color:red}"),
         ("@font-face{font-family:x;src:url(x.woff)}", ""),
+        ("@keyframes a{0%{top:0}}@keyframes b{}p{animation:a}", "@keyframes a{0%{top:0}}p{animation:a}"),
         # Properties that no rule reads go, and those that only they read.
         (":root{--a:1;--b:var(--a);--used:2}p{color:var(--c)}", ":root{--used:2}p{color:var(--c)}"),
     ],
 )
 def test_rules_stay_that_can_apply(css: str, kept: str) -> None:
+    assert purged(css, NAMES) == kept
+
+
+@pytest.mark.parametrize(
+    ("css", "kept"),
+    [
+        ('p::before{content:"\uf0c9"}', 'p::before{content:"\uf0c9";content:"\uf0c9" / ""}'),
+        (
+            ':root{--i:var(--j);--j:"\uf0c9"}p::before{content:var(--i)}',
+            'p::before{content:"\uf0c9";content:"\uf0c9" / ""}',
+        ),
+        ('p::before{content:"§"}', 'p::before{content:"§"}'),
+        (
+            ":root{--used:attr(title)}p::before{content:var(--used)}",
+            ":root{--used:attr(title)}p::before{content:var(--used)}",
+        ),
+    ],
+)
+def test_icons_are_not_read_out(css: str, kept: str) -> None:
     assert purged(css, NAMES) == kept
 
 

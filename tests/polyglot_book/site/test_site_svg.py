@@ -40,11 +40,17 @@ def test_a_picture_becomes_part_of_the_page() -> None:
     assert 'fill="currentColor"' in svg
 
 
+def test_only_its_label_is_read_out() -> None:
+    root = ET.fromstring(inline(PICTURE, prefix="f", label="x", colors=COLORS))
+    assert [each.attrib for each in root] == [{"aria-hidden": "true"}]
+    assert "".join(root.itertext()).strip() == "ab"
+
+
 def test_its_ids_are_its_own_and_only_those_in_use() -> None:
     svg = inline(PICTURE, prefix="f", label="x", colors=COLORS)
     assert set(re.findall(r' id="([^"]+)"', svg)) == {"f", "f-1", "f-2"}
     assert 'href="#f-2"' in svg and 'clip-path="url(#f-1)"' in svg
-    assert "#f *{stroke-linejoin: round}" in svg
+    assert "<style" not in svg and svg.startswith("<svg") and ' style="stroke-linejoin:round"' in svg
 
 
 def test_its_colors_and_fonts_follow_the_page() -> None:
@@ -132,3 +138,32 @@ def test_what_lies_over_another_stays_where_it_is() -> None:
 def test_what_is_not_seen_goes() -> None:
     assert _shrunk('<g /><path d="M 0 0 L 1 1" style="fill:none" />') == ""
     assert _shrunk('<path d="M 0 0 L 1 1" style="fill:none;stroke:red" />') != ""
+
+
+@pytest.mark.parametrize(
+    ("styles", "expected"),
+    [
+        (
+            ["fill:#abcdef;stroke:red;stroke-width:2"] * 2 + ["stroke:red;stroke-width:2"],
+            '<g style="stroke-width:2;stroke:red">' + '<use style="fill:#abcdef" />' * 2 + "<use /></g>",
+        ),
+        # A clip or an opacity would count once for a whole group; one that saves nothing is none.
+        (["opacity:0.123456789"] * 3, '<use style="opacity:0.123456789" />' * 3),
+        (["fill:red"] * 2, '<use style="fill:red" />' * 2),
+        # Neighbours of another style end a group; who has none stays outside.
+        (
+            ["fill:currentColor"] * 4 + [""] + ["stroke:currentColor"] * 4,
+            '<g style="fill:currentColor"><use /><use /><use /><use /></g><use />'
+            '<g style="stroke:currentColor"><use /><use /><use /><use /></g>',
+        ),
+    ],
+)
+def test_neighbours_share_what_their_styles_say(styles: list[str], expected: str) -> None:
+    uses = "".join(f'<use style="{style}"/>' if style else "<use/>" for style in styles)
+    svg = inline(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{uses}</svg>',
+        prefix="f",
+        label="x",
+        colors={},
+    )
+    assert f">{expected}</g></svg>" in svg

@@ -18,7 +18,7 @@
   const color = (mode) => {
     root.dataset.mode = mode;
     root.dataset.theme = mode === "auto" ? (dark.matches ? "dark" : "light") : mode;
-    const name = `${words["Color mode"]}: ${words[{ auto: "System Settings", light: "Light", dark: "Dark" }[mode]]}`;
+    const name = words["Color mode: %s"].replace("%s", words[{ auto: "System Settings", light: "Light", dark: "Dark" }[mode]]);
     themeButton?.setAttribute("aria-label", name);
     if (themeButton) themeButton.title = name;
   };
@@ -46,15 +46,22 @@
     close.setAttribute("aria-label", words["Close"]);
     close.textContent = "✕";
     close.addEventListener("click", () => drawer.close());
+    const beside = matchMedia(`(min-width: ${room}px)`);
+    const tell = () => {
+      const shown = drawer.open || (beside.matches && !bar.classList.contains("pst-sidebar-hidden"));
+      button.setAttribute("aria-expanded", shown);
+    };
+    tell();
+    beside.addEventListener("change", tell);
     button.addEventListener("click", () => {
-      if (matchMedia(`(min-width: ${room}px)`).matches) {
-        button.setAttribute("aria-expanded", !bar.classList.toggle("pst-sidebar-hidden"));
-        return;
+      if (beside.matches) {
+        bar.classList.toggle("pst-sidebar-hidden");
+      } else {
+        drawer.append(close, ...bar.childNodes);
+        drawer.classList.add(...bar.classList);
+        drawer.showModal();
       }
-      drawer.append(close, ...bar.childNodes);
-      drawer.classList.add(...bar.classList);
-      button.setAttribute("aria-expanded", "true");
-      drawer.showModal();
+      tell();
     });
     drawer.addEventListener("click", (event) => {
       if (event.target === drawer || event.target.closest("a")) drawer.close();
@@ -62,7 +69,7 @@
     drawer.addEventListener("close", () => {
       close.remove();
       bar.append(...drawer.childNodes);
-      button.setAttribute("aria-expanded", "false");
+      tell();
     });
   }
 
@@ -103,7 +110,10 @@
   up?.addEventListener("click", () => { scrollTo(0, 0); find("#main-content").focus({ preventScroll: true }); });
 
   // What the address names; behind a ~ stands the state of a figure, of which the browser knows nothing.
-  const target = () => document.getElementById(decodeURIComponent(location.hash.slice(1).split("~")[0]));
+  const target = () => {
+    const id = decodeURIComponent(location.hash.slice(1).split("~")[0]);
+    return id ? document.getElementById(id) : null;
+  };
 
   // A link to what lies inside something folded opens it.
   const unfold = () => {

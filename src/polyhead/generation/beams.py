@@ -1,18 +1,16 @@
-"""Text from a model, token by token: the most probable token each time, or the best of several beams."""
+"""Beam search: several beginnings at a time, and the best whole sequences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
-from polyhead.cache import DecoderCache
-from polyhead.checked import Count, NotNegative, Size, checked, within
+from polyhead.checked import Count, NotNegative, Size, checked
+from polyhead.generation.steps import Steps, evaluating
 from polyhead.transformer import DecoderOnly, EncoderDecoder
 
 
@@ -21,42 +19,6 @@ class Beams(NamedTuple):
 
     token_ids: Integer[Tensor, "batch beam_size num_new"]  # filled up with end_id
     scores: Float[Tensor, "batch beam_size"]  # log-probability / length penalty
-
-
-@checked
-@torch.no_grad()
-def greedy_decode(
-    model: DecoderOnly | EncoderDecoder,
-    prompt_ids: Integer[Tensor, "batch prompt_length"],
-    *,
-    end_id: Count,
-    max_new_tokens: Size,
-    prompt_mask: Bool[Tensor, "batch prompt_length"] | None = None,
-    source_ids: Integer[Tensor, "batch source_length"] | None = None,
-    source_mask: Bool[Tensor, "batch source_length"] | None = None,
-    use_cache: bool = True,
-) -> Integer[Tensor, "batch num_new"]:
-    """Take the most probable next token, again and again, until every sequence has ended.
-
-    The model, which gives logits, runs in evaluation mode, and is left in the mode it was in. The prompts are
-    what the texts begin with, padded left or right; the sources what the encoder reads, if there is one. In
-    the masks True is a token and False padding. Without the cache each step computes all tokens again.
-
-    Returns:
-        The new tokens, in 64 bits: the end token included, and repeated after it.
-    """
-    with _evaluating(model):
-        step = _Steps(model, prompt_ids, prompt_mask, source_ids, source_mask, use_cache)
-        new = step.ids.new_empty(len(prompt_ids), 0)
-        ended = torch.zeros_like(prompt_ids[:, 0], dtype=torch.bool)
-        logits = step.first(end_id)
-        while True:
-            token = logits.argmax(dim=-1).masked_fill(ended, end_id)
-            new = torch.cat((new, token[:, None]), dim=1)
-            ended = ended | (token == end_id)
-            if new.shape[1] == max_new_tokens or ended.all():
-                return new
-            logits = step.next(token)
 
 
 @checked
@@ -89,14 +51,14 @@ def beam_search(
 
     Source: the penalty, Wu et al. 2016, section 7 (without the coverage penalty).
     """
-    with _evaluating(model):
+    with evaluating(model):
         batch, beams = len(prompt_ids), beam_size
         prompts = prompt_ids.repeat_interleave(beams, dim=0)
         masks, sources, source_masks = (
             None if each is None else each.repeat_interleave(beams, dim=0)
             for each in (prompt_mask, source_ids, source_mask)
         )
-        step = _Steps(model, prompts, masks, sources, source_masks, use_cache)
+        step = Steps(model, prompts, masks, sources, source_masks, use_cache)
         log_probs = torch.log_softmax(step.first(end_id).float(), dim=-1)  # (batch * beams, vocab_size)
         vocab_size, device = log_probs.shape[-1], log_probs.device
         live = step.ids.new_empty(batch, beams, 0)
@@ -155,77 +117,3 @@ class _Best:
 def _rows(sequences: Tensor, rows: Tensor) -> Tensor:
     """sequences[b, rows[b, i]]: (batch, any, length) and (batch, n) give (batch, n, length)."""
     return sequences.gather(1, rows[..., None].expand(*rows.shape, sequences.shape[2]))
-
-
-class _Steps:
-    """The logits of the next token, from either kind of model, with a cache or without."""
-
-    def __init__(
-        self,
-        model: DecoderOnly | EncoderDecoder,
-        prompt_ids: Tensor,
-        prompt_mask: Tensor | None,
-        source_ids: Tensor | None,
-        source_mask: Tensor | None,
-        use_cache: bool,
-    ) -> None:
-        if not prompt_ids.shape[1] or (prompt_mask is not None and not prompt_mask.any(dim=1).all()):
-            raise ValueError("prompt_ids must have a token in each sequence, got padding alone, or none")
-        # In 8 bits there would be no room for the tokens that follow.
-        self.ids, self.mask, self.source_mask = prompt_ids.long(), prompt_mask, source_mask
-        self.cache = model.new_cache() if use_cache else None
-        self.model: Any = model
-        self.memory: Tensor | None = None
-        if isinstance(model, EncoderDecoder):
-            if source_ids is None:
-                raise ValueError("source_ids must be what the encoder reads, got None")
-            if isinstance(model.output, nn.Identity):
-                raise ValueError("model must give logits, got one that gives hidden states")
-            self.memory = model.encode(source_ids, source_mask)
-        elif source_ids is not None or source_mask is not None:
-            raise ValueError("source_ids and source_mask must be None for a model without encoder, got one")
-
-    def first(self, end_id: int) -> Tensor:
-        """(batch, vocab_size) after the prompt, wherever its last token stands."""
-        logits = self._logits(self.ids, self.mask, self.cache)
-        within("end_id", torch.tensor(end_id), logits.shape[-1], "vocab_size")
-        if self.mask is None:
-            return logits[:, -1]
-        places = torch.arange(self.ids.shape[1], device=self.ids.device)
-        last = places.expand_as(self.ids).masked_fill(~self.mask, -1).amax(dim=1)
-        return logits[torch.arange(len(last), device=last.device), last]
-
-    def next(self, tokens: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(batch, vocab_size) after one more token each; first keep these rows, if any are named."""
-        if rows is not None:
-            self.ids = self.ids[rows]
-            self.mask = None if self.mask is None else self.mask[rows]
-            self.memory = None if self.memory is None else self.memory[rows]
-            if self.cache is not None:
-                self.cache.select(rows)
-        new = tokens[:, None]
-        if self.cache is not None:
-            return self._logits(new, None, self.cache)[:, -1]
-        self.ids = torch.cat((self.ids, new), dim=1)
-        if self.mask is not None:
-            self.mask = torch.cat((self.mask, torch.ones_like(new, dtype=torch.bool)), dim=1)
-        return self._logits(self.ids, self.mask, None)[:, -1]
-
-    def _logits(self, ids: Tensor, mask: Tensor | None, cache: DecoderCache | None) -> Tensor:
-        if self.memory is None:
-            logits: Tensor = self.model(ids, mask, cache)
-        else:
-            logits = self.model.decode(ids, self.memory, mask, self.source_mask, cache)
-        return logits
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """In evaluation mode; afterwards each module is in the mode it was in."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode

@@ -1,0 +1,7 @@
+"""Text from a model, token by token: always the most probable, a drawn one, or the best of several beams."""
+
+from polyhead.generation.beams import Beams, beam_search
+from polyhead.generation.greedy import greedy_decode
+from polyhead.generation.sampling import next_token_probs, sample
+
+__all__ = ["Beams", "beam_search", "greedy_decode", "next_token_probs", "sample"]

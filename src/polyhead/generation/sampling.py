@@ -1,0 +1,86 @@
+"""Sampling: the next token is drawn, from all tokens or from the most probable ones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from jaxtyping import Bool, Float, Integer
+from torch import Tensor
+
+from polyhead.checked import Count, Size, checked
+from polyhead.generation.steps import Steps, evaluating
+from polyhead.transformer import DecoderOnly, EncoderDecoder
+
+Temperature = Annotated[
+    int | float, "above 0 (at 0 it is greedy_decode), and finite", lambda number: 0 < number < torch.inf
+]
+Share = Annotated[int | float, "above 0 and at most 1", lambda number: 0 < number <= 1]
+
+
+@checked
+def next_token_probs(
+    logits: Float[Tensor, "*batch vocab_size"],
+    temperature: Temperature = 1.0,
+    top_k: Size | None = None,
+    top_p: Share | None = None,
+) -> Float[Tensor, "*batch vocab_size"]:
+    """softmax(logits / temperature), then 0 for all but the most probable tokens, and a sum of 1 again.
+
+    A temperature below 1 makes the probable more probable, one above 1 evens out. `top_k` keeps that many
+    tokens; then `top_p` keeps the smallest set, the nucleus, whose probability among them reaches it. Of
+    equally probable tokens the one with the smaller number comes first; one token always stays.
+
+    Source: top_k, Fan et al. 2018, section 5.4; top_p, Holtzman et al. 2020, section 3.1.
+    """
+    probs = torch.softmax(logits / temperature, dim=-1)
+    ranked, order = probs.sort(dim=-1, descending=True, stable=True)
+    if top_k is not None:
+        ranks = torch.arange(ranked.shape[-1], device=ranked.device)
+        ranked = ranked.masked_fill(ranks >= top_k, 0.0)
+        ranked = ranked / ranked.sum(dim=-1, keepdim=True)
+    if top_p is not None and top_p < 1:  # at 1, rounded sums would cut off the last ones
+        before = ranked.cumsum(dim=-1) - ranked  # the probability of all that rank higher
+        ranked = ranked.masked_fill(before >= top_p, 0.0)
+        ranked = ranked / ranked.sum(dim=-1, keepdim=True)
+    return torch.zeros_like(probs).scatter(-1, order, ranked)
+
+
+@checked
+@torch.no_grad()
+def sample(
+    model: DecoderOnly | EncoderDecoder,
+    prompt_ids: Integer[Tensor, "batch prompt_length"],
+    *,
+    end_id: Count,
+    max_new_tokens: Size,
+    temperature: Temperature = 1.0,
+    top_k: Size | None = None,
+    top_p: Share | None = None,
+    generator: torch.Generator | None = None,
+    prompt_mask: Bool[Tensor, "batch prompt_length"] | None = None,
+    source_ids: Integer[Tensor, "batch source_length"] | None = None,
+    source_mask: Bool[Tensor, "batch source_length"] | None = None,
+    use_cache: bool = True,
+) -> Integer[Tensor, "batch num_new"]:
+    """Draw the next token from `next_token_probs`, again and again, until every sequence has ended.
+
+    Each sequence of the batch is drawn on its own. The `generator`, on the model's device, makes the draws
+    reproducible; without it PyTorch's own is used. The other arguments are those of `greedy_decode`.
+
+    Returns:
+        The new tokens, in 64 bits: the end token included, and repeated after it.
+    """
+    with evaluating(model):
+        step = Steps(model, prompt_ids, prompt_mask, source_ids, source_mask, use_cache)
+        new = step.ids.new_empty(len(prompt_ids), 0)
+        ended = torch.zeros_like(prompt_ids[:, 0], dtype=torch.bool)
+        logits = step.first(end_id)
+        while True:
+            probs = next_token_probs(logits.float(), temperature, top_k, top_p)
+            token = torch.multinomial(probs, 1, generator=generator)[:, 0].masked_fill(ended, end_id)
+            new = torch.cat((new, token[:, None]), dim=1)
+            ended = ended | (token == end_id)
+            if new.shape[1] == max_new_tokens or ended.all():
+                return new
+            logits = step.next(token)

@@ -1,0 +1,112 @@
+"""A decoder that writes names, character by character; the first token says in which language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Int64
+from torch import Tensor, nn
+
+from polyhead.checked import Size, checked
+from polyhead.checkpoint import load
+from polyhead.decoder import Decoder
+from polyhead.embedding import TokenEmbedding
+from polyhead.generation import sample
+from polyhead.generation.sampling import Share, Temperature
+from polyhead.positions import SinusoidalPositions
+from polyhead.transformer import DecoderOnly
+
+CHECKPOINT = Path(__file__).parent.parent / "checkpoints" / "names.safetensors"
+MAX_LENGTH = 40  # characters of the longest name
+PAD, END = 0, 1
+
+
+class Vocabulary:
+    """Which token has which number: padding, the end, the languages, the characters."""
+
+    def __init__(self, languages: Iterable[str], characters: Iterable[str]) -> None:
+        """Number the tokens in the order given."""
+        self.languages, self.characters = list(languages), list(characters)
+        self.tokens = ["_", ".", *self.languages, *self.characters]
+        self._languages = {tag: 2 + i for i, tag in enumerate(self.languages)}
+        self._characters = {c: 2 + len(self.languages) + i for i, c in enumerate(self.characters)}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def tag(self, language: str) -> int:
+        """The token with which a name of this language begins."""
+        if language not in self._languages:
+            raise ValueError(f"language must be one of {', '.join(self.languages)}, got {language!r}")
+        return self._languages[language]
+
+    def knows(self, name: str) -> bool:
+        """Whether every character of the name is in the vocabulary."""
+        return set(name) <= self._characters.keys()
+
+    def tokens_of(self, language: str, name: str) -> list[int]:
+        """The language, the characters, the end."""
+        return [self.tag(language), *(self._characters[c] for c in name), END]
+
+    def encode(self, language: str, names: list[str]) -> Int64[Tensor, "num_names length"]:
+        """The language, the characters, the end, and padding."""
+        rows = [torch.tensor(self.tokens_of(language, name)) for name in names]
+        return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+
+    def decode(self, ids: Tensor) -> str:
+        """The characters before the end, of one name, without the language."""
+        tokens = ids.tolist()
+        return "".join(self.tokens[i] for i in tokens[: tokens.index(END) if END in tokens else None])
+
+
+def make_model(vocab_size: int, dropout: float = 0.0) -> DecoderOnly:
+    """Two layers of four heads with pre-norm, and weights from PyTorch's random numbers."""
+    embed_dim = 76  # with some 1,300 characters just below 1 MB
+    positions = SinusoidalPositions(embed_dim)
+    embedding = TokenEmbedding(vocab_size, embed_dim, positions, scale=True, dropout=dropout)
+    nn.init.normal_(embedding.tokens.weight, std=embed_dim**-0.5)
+    decoder = Decoder(
+        2, embed_dim, 4, cross_attention=False, norm_first=True, activation="gelu", dropout=dropout
+    )
+    return DecoderOnly(embedding, decoder)
+
+
+class NameWriter:
+    """A model with its vocabulary, and what is known of how it was made."""
+
+    def __init__(self, path: str | Path = CHECKPOINT) -> None:
+        """Read a checkpoint; without a path, the one that comes with the library."""
+        weights, self.facts = load(path)
+        self.vocabulary = Vocabulary(self.facts["languages"], self.facts["characters"])
+        self.model = make_model(len(self.vocabulary)).eval()
+        self.model.load_state_dict(weights)
+
+    @checked
+    def write(
+        self,
+        language: str,
+        count: Size = 1,
+        *,
+        temperature: Temperature = 1.0,
+        top_k: Size | None = None,
+        top_p: Share | None = None,
+        generator: torch.Generator | None = None,
+    ) -> list[str]:
+        """Draw names of a language; the other arguments are those of `polyhead.sample`."""
+        prompts = torch.full((count, 1), self.vocabulary.tag(language))
+        ids = sample(
+            self.model, prompts, end_id=END, max_new_tokens=MAX_LENGTH,
+            temperature=temperature, top_k=top_k, top_p=top_p, generator=generator,
+        )  # fmt: skip
+        return [self.vocabulary.decode(row) for row in ids]
+
+    @torch.no_grad()
+    def perplexity(self, language: str, names: list[str]) -> float:
+        """The exponential of the mean cross-entropy of a character, the end being one."""
+        ids = self.vocabulary.encode(language, names)
+        logits, targets = self.model(ids[:, :-1]), ids[:, 1:]  # padding comes last: no token sees it
+        return math.exp(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD))
