@@ -53,8 +53,8 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         files = ["requirements.txt", "requirements-no-deps.txt", "pyproject.toml", "_config.yml", "_toc.yml"]
-        sources = ["src/polyglot_book/x.py", "src/polyhead/x.py", "src/polyhead/live/x.js"]
-        for name in [*files, "book/page", "chapters/page", *sources]:
+        sources = ["polyglot_book/x.py", "polyhead/x.py", "polyhead/live/x.js", "polyhead/checkpoints/x"]
+        for name in [*files, "book/page", "chapters/page", *(f"src/{each}" for each in sources)]:
             self.write(name, "first")
         shutil.copy(ROOT / "Makefile", root)
         (root / "python").write_text(PROGRAM)

@@ -58,6 +58,14 @@ NAMES |= {
     *("bad", "chafed", "defahc", "face", "ecaf"),  # words that a small model writes backwards
     "self-attention in the encoder",  # the paper's own names for the three uses
     "encoder-decoder attention",
+    *("top-k", "top-p", "tokens", "dates"),  # as code prints them
+}
+# What the English models of chapters 10 and 11 read.
+NAMES |= {
+    *("May", "13 May 1901", "November", "Friday", "February 30"),
+    *("violin", "viola", "Paris has a Church Road", "church", "paris"),
+    *("it", "tired", "wide", "… too wide", "street", "animal"),
+    "The animal did not cross the street because it was too tired",
 }
 SOURCES = "#sources"
 

@@ -45,6 +45,7 @@ QUERIES = {
     },
     "zh-TW": {
         **SAME,
+        "cross-attention": "10-translator",  # what chapter 8 calls 交叉注意力
         "softmax": "01-single-head#step-softmax",
         "注意力": "01-single-head",
         "多頭": "03-many-heads",
@@ -67,6 +68,7 @@ QUERIES = {
     },
     "zh-CN": {
         **SAME,
+        "cross-attention": "10-translator",
         "softmax": "01-single-head#step-softmax",
         "注意力": "01-single-head",
         "多头": "03-many-heads",

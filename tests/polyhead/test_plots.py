@@ -42,6 +42,9 @@ def keys_in(name: str) -> list[str]:
         "loss_by_heads": ["axis.loss", "axis.step"],
         "wish_and_hull": [*tokens, *(f"point.{name}" for name in ("value", "nearest", "wish"))],
         "transpose_path": [],
+        "head_maps": [],  # titles are broken into lines
+        "removal_curves": ["axis.heads_off"],
+        "removal_draws": ["axis.seed"],
         "joined_projections": [],
         "memory_order": ["memory.memory"],
         "tokens_seen": ["memory.transposed", "memory.viewed", "axis.token_number"],

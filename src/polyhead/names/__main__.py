@@ -37,13 +37,11 @@ def _write(writer: NameWriter, options: argparse.Namespace) -> None:
 
 
 def _evaluate(writer: NameWriter, count: int) -> None:
-    names = read_names()
-    print("language  held out  perplexity  trigram  different   new  real")
-    for language in LOCALES:
-        got = evaluate(writer, names, language, count)
+    print("language  held out  perplexity  own trigram  one trigram  different   new  real")
+    for language, got in evaluate(writer, read_names(), count).items():
         print(
-            f"{language:8}  {got.num_held_out:8}  {got.perplexity:10.2f}  {got.trigram:7.2f}"
-            f"  {got.different:9}  {got.new:4}  {got.real:4}"
+            f"{language:8}  {got.num_held_out:8}  {got.perplexity:10.2f}  {got.own_trigram:11.2f}"
+            f"  {got.one_trigram:11.2f}  {got.different:9}  {got.new:4}  {got.real:4}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,15 +20,11 @@ RECIPE = Recipe(steps=2000, batch_size=64, learning_rate=0.01, warmup=200)
 DROPOUT, TEACHER_ORDER, TAUGHT, NOISE = 0.05, 5, 0.97, 0.08
 
 
-def counted(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -> dict[int, NGram]:
-    """An n-gram for each language, under its tag, which has counted these names."""
+def counted(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -> NGram:
+    """An n-gram that has counted these names, the language before each."""
+    sequences = [vocabulary.tokens_of(tag, name) for tag, each in names.items() for name in each]
     possible = [END, *range(len(vocabulary) - len(vocabulary.characters), len(vocabulary))]
-    return {
-        vocabulary.tag(language): NGram(
-            [vocabulary.tokens_of(language, name) for name in each], possible, len(vocabulary), order
-        )
-        for language, each in names.items()
-    }
+    return NGram(sequences, possible, len(vocabulary), order)
 
 
 def training_run(names: Names, recipe: Recipe = RECIPE) -> tuple[Vocabulary, nn.Module, Loss, int]:
@@ -41,7 +38,11 @@ def training_run(names: Names, recipe: Recipe = RECIPE) -> tuple[Vocabulary, nn.
     ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
     torch.manual_seed(recipe.seed)
     model = make_model(len(vocabulary), DROPOUT).to(device())
-    return vocabulary, model, _lessons(ids, counted(vocabulary, names.training, TEACHER_ORDER)), len(ids)
+    teachers = {
+        vocabulary.tag(tag): counted(vocabulary, {tag: each}, TEACHER_ORDER)
+        for tag, each in names.training.items()
+    }
+    return vocabulary, model, _lessons(ids, teachers), len(ids)
 
 
 def _lessons(ids: Tensor, teachers: dict[int, NGram]) -> Loss:
@@ -100,32 +101,49 @@ def train_names(path: Path, command: str, recipe: Recipe = RECIPE) -> None:
 
 
 class Evaluation(NamedTuple):
-    """Of one language."""
+    """Of one language, or of all together."""
 
-    num_held_out: int
-    perplexity: float  # of a character of the held-out names
-    trigram: float  # the same of a trigram of the language, which has counted the training names
+    num_held_out: int  # names held out
+    num_tokens: int  # their characters and ends
+    perplexity: float  # of these
+    own_trigram: float  # the same of a trigram that has counted the training names of the language,
+    one_trigram: float  # and of one for all languages, which has counted what the model was trained on
     different: int  # of the names written: how many different ones,
     new: int  # how many of these are none of the training names,
     real: int  # and how many of the new ones are held-out names
 
 
-def evaluate(writer: NameWriter, names: Names, language: str, count: int = 1000, seed: int = 0) -> Evaluation:
-    """Ask about the held-out names, and write `count` names at temperature 0.8 with a nucleus of 0.9."""
-    held_out = [name for name in names.held_out[language] if writer.vocabulary.knows(name)]
-    training = names.training[language]
-    generator = torch.Generator().manual_seed(seed)
-    written = set(writer.write(language, count, temperature=0.8, top_p=0.9, generator=generator))
-    new = written - set(training)
+def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0) -> dict[str, Evaluation]:
+    """Ask about held-out names, and write `count` in each language: temperature 0.8, nucleus 0.9."""
     vocabulary = writer.vocabulary
-    known = {language: [name for name in training if vocabulary.knows(name)]}
-    (trigram,) = counted(vocabulary, known, order=3).values()
-    sequences = [vocabulary.tokens_of(language, name) for name in held_out]
-    return Evaluation(
-        len(held_out),
-        writer.perplexity(language, held_out),
-        trigram.perplexity(sequences),
-        len(written),
-        len(new),
-        len(new & set(names.held_out[language])),
+    training, held_out = (
+        {tag: [name for name in each if vocabulary.knows(name)] for tag, each in side.items()}
+        for side in names
     )
+    everything, found = counted(vocabulary, training, order=3), {}
+    for tag in vocabulary.languages:
+        sequences = [vocabulary.tokens_of(tag, name) for name in held_out[tag]]
+        generator = torch.Generator().manual_seed(seed)
+        written = set(writer.write(tag, count, temperature=0.8, top_p=0.9, generator=generator))
+        new = written - set(names.training[tag])
+        found[tag] = Evaluation(
+            len(sequences),
+            sum(len(sequence) - 1 for sequence in sequences),
+            writer.perplexity(tag, held_out[tag]),
+            counted(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
+            everything.perplexity(sequences),
+            len(written),
+            len(new),
+            len(new & set(held_out[tag])),
+        )
+    return {**found, "all": _together(list(found.values()))}
+
+
+def _together(each: list[Evaluation]) -> Evaluation:
+    """Perplexities are averaged as logarithms, by tokens; the rest is added."""
+    columns = dict(zip(Evaluation._fields, zip(*each, strict=True), strict=True))
+    sums = {name: sum(values) for name, values in columns.items()}
+    for name in ("perplexity", "own_trigram", "one_trigram"):
+        logs = (n * math.log(p) for n, p in zip(columns["num_tokens"], columns[name], strict=True))
+        sums[name] = math.exp(sum(logs) / sums["num_tokens"])
+    return Evaluation(**sums)
