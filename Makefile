@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 SITE := _build/html
 INSTALLED := .venv/.installed
 sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
-BOOK := _config.yml _toc.yml $(call sources,book src/polyglot_book src/polyhead/live src/polyhead/checkpoints)
+BOOK := _config.yml _toc.yml $(call sources,book src/polyglot_book src/polyhead)
 
 .PHONY: help environment site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
 
@@ -121,8 +121,8 @@ format: $(INSTALLED)        ## put the Python code into the project's style
 fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
 	@$(RUN) -m polyhead.fonts.subset
 
-bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1 takes a minute
-	@$(RUN) -m benchmarks $(if $(QUICK),--quick)
+bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1: in a minute; TABLE=1: for the book
+	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead/data/benchmarks.csv)
 
 clean:                      ## remove what was built; the environment stays
 	rm -rf _build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import platform
 import sys
 from importlib import metadata
@@ -13,7 +14,7 @@ import torch
 from benchmarks import generation
 from benchmarks.forms import make
 from benchmarks.measure import PASSES, Results, measure
-from benchmarks.tables import report
+from benchmarks.tables import report, table
 
 LENGTHS = [128, 256, 512, 1024, 2048, 4096]
 EMBED_DIM, NUM_HEADS = 512, 8
@@ -43,6 +44,8 @@ def _attention(options: argparse.Namespace) -> None:
         for kind, by_form in measure(forms, length, EMBED_DIM, rounds).items():
             results[kind][length] = by_form
     setting = f"Self-attention, batch 1, embed_dim {EMBED_DIM}, {NUM_HEADS} heads"
+    if options.table:
+        options.table.write_text(table(_conditions(setting), results), encoding="utf-8")
     print(f"# Multi-head attention, seven ways\n\n{_conditions(setting)}\n\n{report(results)}\n")
 
 
@@ -72,6 +75,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         action="store_true",
         help="lengths 128 and 512, 20 rounds; 64 tokens, 3 runs: under a minute",
     )
+    parser.add_argument("--table", type=Path, default=None, help="also write time and memory here, as CSV")
     options = parser.parse_args(arguments)
     options.lengths = list(dict.fromkeys(options.lengths or (LENGTHS[:3:2] if options.quick else LENGTHS)))
     options.rounds = options.rounds or (20 if options.quick else 100)
@@ -91,7 +95,8 @@ def _conditions(setting: str) -> str:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "d2l", "polyhead"))
     return (
         f"{setting}, float32; threads: {torch.get_num_threads()}. {versions}, "
-        f"Python {platform.python_version()}; {_processor()}, {torch.backends.cpu.get_cpu_capability()}. "
+        f"Python {platform.python_version()}; {_processor()}, {torch.backends.cpu.get_cpu_capability()}; "
+        f"{datetime.date.today()}. "
         "Ratios are medians over interleaved rounds."
     )
 

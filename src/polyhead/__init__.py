@@ -13,12 +13,12 @@ from polyhead.cache import DecoderCache, KVCache
 from polyhead.decoder import Decoder, DecoderLayer
 from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder, EncoderLayer
-from polyhead.feed_forward import FeedForward
+from polyhead.feed_forward import FeedForward, GatedFeedForward
 from polyhead.functional import attention_scores, masked_softmax, scaled_dot_product_attention
 from polyhead.generation import beam_search, greedy_decode, next_token_probs, sample
 from polyhead.language import Glossary, get_language, sentence, set_language
 from polyhead.listing import show
-from polyhead.masks import causal_mask, padding_mask, to_torch_mha_masks
+from polyhead.masks import causal_mask, document_mask, padding_mask, to_torch_mha_masks, window_mask
 from polyhead.multi_head import (
     AnnotatedMultiHeadAttention,
     LoopedMultiHeadAttention,
@@ -29,7 +29,17 @@ from polyhead.multi_head import (
     transpose_output,
     transpose_qkv,
 )
-from polyhead.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from polyhead.norms import RMSNorm
+from polyhead.positions import (
+    LearnedPositions,
+    Llama3Scaling,
+    RotaryPositions,
+    SinusoidalPositions,
+    alibi_bias,
+    alibi_slopes,
+    t5_bias,
+    t5_buckets,
+)
 from polyhead.residual import Residual
 from polyhead.single_head import SingleHeadAttention
 from polyhead.table import Table
@@ -46,11 +56,14 @@ __all__ = [
     "EncoderLayer",
     "EncoderOnly",
     "FeedForward",
+    "GatedFeedForward",
     "Glossary",
     "KVCache",
     "LearnedPositions",
+    "Llama3Scaling",
     "LoopedMultiHeadAttention",
     "MultiHeadAttention",
+    "RMSNorm",
     "Residual",
     "RotaryPositions",
     "SingleHeadAttention",
@@ -60,10 +73,13 @@ __all__ = [
     "TokenEmbedding",
     "Transformer",
     "TransposedMultiHeadAttention",
+    "alibi_bias",
+    "alibi_slopes",
     "attention_scores",
     "beam_search",
     "causal_mask",
     "copy_weights",
+    "document_mask",
     "get_language",
     "greedy_decode",
     "masked_softmax",
@@ -74,7 +90,10 @@ __all__ = [
     "sentence",
     "set_language",
     "show",
+    "t5_bias",
+    "t5_buckets",
     "to_torch_mha_masks",
     "transpose_output",
     "transpose_qkv",
+    "window_mask",
 ]

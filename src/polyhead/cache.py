@@ -21,6 +21,8 @@ class KVCache:
 
     A `fixed` one is filled by its first use alone: a cross-attention's keys and values, which come from the
     encoder, are computed once, and after that `MultiHeadAttention` projects queries only.
+
+    `positions` are where its tokens stand, (batch or 1, num_tokens), if that was told; otherwise 0, 1, 2, …
     """
 
     @checked
@@ -28,21 +30,40 @@ class KVCache:
         """Make an empty cache."""
         self.fixed, self.length, self._new = fixed, 0, 0
         self._room: tuple[Tensor, Tensor] | None = None
+        self.positions: Tensor | None = None
+        self._new_positions: Tensor | None = None
 
     @property
     def complete(self) -> bool:
         """Whether nothing more is to be added: `fixed`, and filled."""
         return self.fixed and self.length > 0
 
+    @property
+    def num_bytes(self) -> int:
+        """The memory of the keys and values that it holds, without the room for those to come."""
+        return 0 if self._room is None else sum(each.numel() * each.itemsize for each in self.read())
+
     def length_with(self, new: Float[Tensor, "batch num_new embed_dim"]) -> int:
         """How many tokens it will hold with these; a complete one stays as it is."""
         return self.length if self.complete else self.length + new.shape[1]
+
+    def positions_with(self, num_new: int, positions: Tensor | None) -> Tensor | None:
+        """Where all its tokens stand, (batch or 1, num_tokens), if these come next; None: as counted."""
+        told = self.positions if positions is None else positions
+        if told is None:
+            return None
+        counted = torch.arange(self.length + num_new, device=told.device).unsqueeze(0)
+        before = counted[:, : self.length] if self.positions is None else self.positions
+        new = counted[:, self.length :] if positions is None else positions.reshape(-1, num_new)
+        batch = max(len(before), len(new))
+        return torch.cat((before.expand(batch, -1), new.expand(batch, -1)), dim=1)
 
     @checked
     def update(
         self,
         key: Float[Tensor, "batch num_kv_heads num_new head_dim"],
         value: Float[Tensor, "batch num_kv_heads num_new head_dim"],
+        positions: Integer[Tensor, "..."] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Write new tokens' keys and values after the others, and give all; they count from `advance` on."""
         if torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
@@ -53,6 +74,7 @@ class KVCache:
             raise ValueError("a fixed cache must be updated once, got a second update")
         keys, values = self._room = self._room_for(key)
         self._new = key.shape[2]
+        self._new_positions = self.positions_with(self._new, positions)
         end = self.length + self._new
         keys[:, :, self.length : end], values[:, :, self.length : end] = key, value
         return keys[:, :, :end], values[:, :, :end]
@@ -60,6 +82,7 @@ class KVCache:
     def advance(self) -> None:
         """Count what the last `update` wrote."""
         self.length, self._new = self.length + self._new, 0
+        self.positions = self._new_positions
 
     def read(self) -> tuple[Tensor, Tensor]:
         """All keys and all values so far, (batch, num_kv_heads, num_tokens, head_dim)."""
@@ -75,6 +98,8 @@ class KVCache:
             within("rows", rows, len(self._room[0]), "the batch")
             keys, values = (each.index_select(0, rows.long()) for each in self._room)
             self._room = keys, values
+        if self.positions is not None and len(self.positions) > 1:
+            self.positions = self.positions.index_select(0, rows.long())
 
     def _room_for(self, key: Tensor) -> tuple[Tensor, Tensor]:
         """Room for the new keys and values, with what is there already in it."""
@@ -130,6 +155,11 @@ class DecoderCache:
     def length(self) -> int:
         """How many tokens it holds, padding included."""
         return self.layers[0].self_attention.length
+
+    @property
+    def num_bytes(self) -> int:
+        """The memory of all keys and values that it holds."""
+        return sum(each.num_bytes for layer in self.layers for each in layer)
 
     @property
     def mask(self) -> Tensor | None:

@@ -156,11 +156,15 @@ def _rules(hint: Any) -> list[_Rule]:
         name = "an int" if kind is int else "a number"
         return [_Rule(lambda v: isinstance(v, (int, kind)) and not isinstance(v, bool), name)]
     if issubclass(kind, Collection) and len(parts) == 1:
-        (item, *_) = _rules(parts[0])
-        name = f"a {kind.__name__.lower()}, each of it {item.name}"
-        return [_Rule(lambda v: isinstance(v, kind) and type(v) is not str and all(map(item.kind, v)), name)]
+        items = _rules(parts[0])
+        name = f"a {kind.__name__.lower()}, each of it {' or '.join(item.name for item in items)}"
+        return [_Rule(lambda v: isinstance(v, kind) and type(v) is not str and _all_of(v, items), name)]
     name = {bool: "True or False", type(None): "None"}.get(kind, f"a {kind.__name__}")
     return [_Rule(lambda v: isinstance(v, kind), name)]
+
+
+def _all_of(values: Iterable[Any], rules: list[_Rule]) -> bool:
+    return all(any(rule.kind(value) for rule in rules) for value in values)
 
 
 class _Array(_Rule):

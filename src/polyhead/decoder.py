@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
 from jaxtyping import Float
@@ -13,13 +14,14 @@ from polyhead.layers import (
     Gates,
     LayerGates,
     LayerOptions,
+    Positions,
+    attention,
     completed,
     feed_forward,
     final_norm,
     residual,
     rows_of_gates,
 )
-from polyhead.multi_head.fused import MultiHeadAttention
 
 
 class DecoderWeights(NamedTuple):
@@ -46,12 +48,11 @@ class DecoderLayer(nn.Module):
         """Make the sublayers, with `cross_attention` to an encoder's output; the rest is `LayerOptions`."""
         super().__init__()
         self.embed_dim, self.num_heads, options = embed_dim, num_heads, completed(options)
-        dropout = options["dropout"]
-        self.self_attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
+        self.self_attention = attention(embed_dim, num_heads, options)
         self.self_residual = residual(embed_dim, options)
         self.cross_attention = self.cross_residual = None
         if cross_attention:
-            self.cross_attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
+            self.cross_attention = attention(embed_dim, num_heads, options, crosses=True)
             self.cross_residual = residual(embed_dim, options)
         self.feed_forward = feed_forward(embed_dim, options)
         self.feed_forward_residual = residual(embed_dim, options)
@@ -67,6 +68,7 @@ class DecoderLayer(nn.Module):
         cache: LayerCache | None = None,
         head_gates: Gates | None = None,
         cross_head_gates: Gates | None = None,
+        positions: Positions | None = None,
     ) -> tuple[Float[Tensor, "batch length embed_dim"], DecoderWeights | None]:
         """Pass the tokens through the layer.
 
@@ -79,12 +81,19 @@ class DecoderLayer(nn.Module):
             cache: where the earlier tokens' keys and values are; the new ones are added.
             head_gates: a factor for each head's output in the self-attention; 1 = as is.
             cross_head_gates: the same for the cross-attention.
+            positions: where the tokens of `x` stand; see `MultiHeadAttention`.
         """
         self._check(memory, memory_mask, cross_head_gates)
         own, cross = cache or (None, None)
         asks, cross_weights = self.self_residual.enter(x), None
         update, weights = self.self_attention(
-            asks, mask=mask, is_causal=True, need_weights=need_weights, cache=own, head_gates=head_gates
+            asks,
+            mask=mask,
+            is_causal=True,
+            need_weights=need_weights,
+            cache=own,
+            head_gates=head_gates,
+            positions=positions,
         )
         x = self.self_residual.leave(x, update)
         if self.cross_attention is not None and self.cross_residual is not None:
@@ -122,13 +131,18 @@ class Decoder(nn.Module):
         embed_dim: Size,
         num_heads: Size,
         cross_attention: bool = True,
+        windows: Sequence[int | None] | None = None,
         **options: Unpack[LayerOptions],
     ) -> None:
-        """Make the layers, all alike; see `DecoderLayer`."""
+        """Make the layers, all alike but for `windows`, one for each layer, if given; see `DecoderLayer`."""
         super().__init__()
         self.embed_dim = embed_dim
+        windows = [options.get("window")] * num_layers if windows is None else windows
+        if len(windows) != num_layers:
+            raise ValueError(f"windows must be one for each of {num_layers} layers, got {len(windows)}")
+        each: list[LayerOptions] = [{**options, "window": window} for window in windows]
         self.layers = nn.ModuleList(
-            DecoderLayer(embed_dim, num_heads, cross_attention, **options) for _ in range(num_layers)
+            DecoderLayer(embed_dim, num_heads, cross_attention, **own) for own in each
         )
         self.norm = final_norm(embed_dim, options)
 
@@ -147,6 +161,7 @@ class Decoder(nn.Module):
         cache: DecoderCache | None = None,
         head_gates: LayerGates | None = None,
         cross_head_gates: LayerGates | None = None,
+        positions: Positions | None = None,
     ) -> tuple[Float[Tensor, "batch length embed_dim"], tuple[DecoderWeights, ...] | None]:
         """Pass the tokens through all layers; gates and weights have a row for each, see `DecoderLayer`.
 
@@ -158,7 +173,9 @@ class Decoder(nn.Module):
         rows = rows_of_gates("head_gates", head_gates, self.layers, "self_attention")
         cross = rows_of_gates("cross_head_gates", cross_head_gates, self.layers, "cross_attention")
         for layer, part, gates, cross_gates in zip(self.layers, parts, rows, cross, strict=True):
-            x, weights = layer(x, memory, mask, memory_mask, need_weights, part, gates, cross_gates)
+            x, weights = layer(
+                x, memory, mask, memory_mask, need_weights, part, gates, cross_gates, positions
+            )
             collected.append(weights)
         x = x if self.norm is None else self.norm(x)
         if cache is not None:

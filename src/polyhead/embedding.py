@@ -16,7 +16,8 @@ from polyhead.checked import Count, Positive, Probability, Size, checked, within
 class TokenEmbedding(nn.Module):
     """The row of each token, times √embed_dim where `scale`, then positions, segments, norm, dropout.
 
-    `positions` are `SinusoidalPositions`, `LearnedPositions`, or anything called in the same way.
+    `positions` are `SinusoidalPositions`, `LearnedPositions`, or anything called in the same way; None where
+    the attention alone knows positions, as with `RotaryPositions`.
 
     Source: Vaswani et al. 2017, section 3.4; segments and norm, Devlin et al. 2018.
     """
@@ -26,7 +27,7 @@ class TokenEmbedding(nn.Module):
         self,
         vocab_size: Size,
         embed_dim: Size,
-        positions: nn.Module,
+        positions: nn.Module | None,
         scale: bool = False,
         num_segments: Count = 0,
         layer_norm_eps: Positive | None = None,
@@ -34,8 +35,8 @@ class TokenEmbedding(nn.Module):
     ) -> None:
         """Make the tables: segments only if there are some (BERT: 2), the norm only with an eps."""
         super().__init__()
-        if getattr(positions, "embed_dim", embed_dim) != embed_dim:
-            raise ValueError(f"positions must have embed_dim = {embed_dim}, got {positions.embed_dim}")
+        if (size := getattr(positions, "embed_dim", embed_dim)) != embed_dim:
+            raise ValueError(f"positions must have embed_dim = {embed_dim}, got {size}")
         self.embed_dim = embed_dim
         self.tokens = nn.Embedding(vocab_size, embed_dim)
         self.positions = positions
@@ -52,7 +53,8 @@ class TokenEmbedding(nn.Module):
         segment_ids: Integer[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length embed_dim"]:
         """Look the tokens up; positions are 0, 1, 2, … if not given, and all segments 0."""
-        x = self.positions(_rows(self.tokens, "token_ids", token_ids) * self.factor, positions)
+        x = _rows(self.tokens, "token_ids", token_ids) * self.factor
+        x = x if self.positions is None else self.positions(x, positions)
         if self.segments is not None:
             segment_ids = torch.zeros_like(token_ids) if segment_ids is None else segment_ids
             x = x + _rows(self.segments, "segment_ids", segment_ids)

@@ -12,13 +12,14 @@ from polyhead.layers import (
     Gates,
     LayerGates,
     LayerOptions,
+    Positions,
+    attention,
     completed,
     feed_forward,
     final_norm,
     residual,
     rows_of_gates,
 )
-from polyhead.multi_head.fused import MultiHeadAttention
 
 
 class EncoderLayer(nn.Module):
@@ -32,7 +33,11 @@ class EncoderLayer(nn.Module):
         """Make the sublayers; `num_heads` must divide `embed_dim`, the rest is told in `LayerOptions`."""
         super().__init__()
         self.embed_dim, self.num_heads, options = embed_dim, num_heads, completed(options)
-        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=options["dropout"])
+        if options["window"] is not None:
+            raise ValueError(
+                f"window must be None in an encoder, as it looks back only, got {options['window']}"
+            )
+        self.attention = attention(embed_dim, num_heads, options)
         self.attention_residual = residual(embed_dim, options)
         self.feed_forward = feed_forward(embed_dim, options)
         self.feed_forward_residual = residual(embed_dim, options)
@@ -44,6 +49,7 @@ class EncoderLayer(nn.Module):
         mask: Mask | None = None,
         need_weights: bool = False,
         head_gates: Gates | None = None,
+        positions: Positions | None = None,
     ) -> tuple[
         Float[Tensor, "batch length embed_dim"], Float[Tensor, "batch num_heads length length"] | None
     ]:
@@ -52,7 +58,9 @@ class EncoderLayer(nn.Module):
         For a (batch, length) mask of the tokens that are no padding, the mask is `token_mask[:, None]`.
         """
         asks = self.attention_residual.enter(x)
-        update, weights = self.attention(asks, mask=mask, need_weights=need_weights, head_gates=head_gates)
+        update, weights = self.attention(
+            asks, mask=mask, need_weights=need_weights, head_gates=head_gates, positions=positions
+        )
         x = self.attention_residual.leave(x, update)
         update = self.feed_forward(self.feed_forward_residual.enter(x))
         return self.feed_forward_residual.leave(x, update), weights
@@ -81,12 +89,13 @@ class Encoder(nn.Module):
         mask: Mask | None = None,
         need_weights: bool = False,
         head_gates: LayerGates | None = None,
+        positions: Positions | None = None,
     ) -> tuple[Float[Tensor, "batch length embed_dim"], tuple[Tensor, ...] | None]:
         """Pass the tokens through all layers; gates and weights have a row for each, see `EncoderLayer`."""
         collected = []
         rows = rows_of_gates("head_gates", head_gates, self.layers, "attention")
         for layer, gates in zip(self.layers, rows, strict=True):
-            x, weights = layer(x, mask, need_weights, gates)
+            x, weights = layer(x, mask, need_weights, gates, positions)
             collected.append(weights)
         x = x if self.norm is None else self.norm(x)
         return x, tuple(collected) if need_weights else None

@@ -38,15 +38,16 @@ class FeedForward(nn.Module):
         ffn_dim: Size | None = None,
         activation: Activation = "relu",
         dropout: Probability = 0.0,
+        bias: bool = True,
     ) -> None:
         """Make the two linear layers; ffn_dim is 4 · embed_dim if not given, dropout acts between them."""
         super().__init__()
         self.embed_dim = embed_dim
         ffn_dim = 4 * embed_dim if ffn_dim is None else ffn_dim
         self.activation = activation
-        self.expand = nn.Linear(embed_dim, ffn_dim)
+        self.expand = nn.Linear(embed_dim, ffn_dim, bias=bias)
         self.dropout = nn.Dropout(dropout)
-        self.contract = nn.Linear(ffn_dim, embed_dim)
+        self.contract = nn.Linear(ffn_dim, embed_dim, bias=bias)
 
     @checked
     def forward(self, x: Float[Tensor, "*batch embed_dim"]) -> Float[Tensor, "*batch embed_dim"]:
@@ -57,3 +58,32 @@ class FeedForward(nn.Module):
     def extra_repr(self) -> str:
         """The activation, for `print(module)`."""
         return f"activation={self.activation!r}"
+
+
+class GatedFeedForward(FeedForward):
+    """FFN(x) = (activation(x W_gate) ⊙ x W_1) W_2: one half of the hidden numbers opens and closes the other.
+
+    With the activation "silu" it is SwiGLU. It has three matrices: with ffn_dim two thirds as large it has as
+    many parameters as `FeedForward`. Llama calls `gate` gate_proj, `expand` up_proj, `contract` down_proj.
+
+    Source: Shazeer 2020, equation 6.
+    """
+
+    @checked
+    def __init__(
+        self,
+        embed_dim: Size,
+        ffn_dim: Size | None = None,
+        activation: Activation = "silu",
+        dropout: Probability = 0.0,
+        bias: bool = False,
+    ) -> None:
+        """Make the three linear layers; for the arguments see `FeedForward`."""
+        super().__init__(embed_dim, ffn_dim, activation, dropout, bias)
+        self.gate = nn.Linear(embed_dim, self.expand.out_features, bias=bias)
+
+    @checked
+    def forward(self, x: Float[Tensor, "*batch embed_dim"]) -> Float[Tensor, "*batch embed_dim"]:
+        """Pass each vector through."""
+        hidden = ACTIVATIONS[self.activation](self.gate(x)) * self.expand(x)
+        return self.contract(self.dropout(hidden))

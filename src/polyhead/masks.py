@@ -40,6 +40,33 @@ def padding_mask(
 
 
 @checked
+def window_mask(
+    num_queries: Size, window: Size, num_keys: Size | None = None
+) -> Bool[Tensor, "num_queries num_keys"]:
+    """No query sees a later key, nor one `window` or more before it: i - window < j ≤ i, itself included.
+
+    Each sees at most `window` keys. With more keys than queries the queries are the last ones, as in
+    `causal_mask`: then i + num_keys - num_queries stands for i.
+
+    Source: Beltagy et al. 2020, section 3.1, looking back only; Jiang et al. 2023 (Mistral 7B), section 2.
+    """
+    causal = causal_mask(num_queries, num_keys)
+    return causal.triu(causal.shape[1] - num_queries - window + 1)
+
+
+@checked
+def document_mask(
+    document_ids: Integer[Tensor, " length"] | Integer[Tensor, "batch length"],
+) -> Bool[Tensor, "*batch length length"]:
+    """Tokens see their own document alone: mask[i, j] = (document_ids[i] = document_ids[j]).
+
+    For several documents in one row; in a decoder beside the causal mask, and with positions that begin anew
+    in each document, if they are to count from its beginning.
+    """
+    return document_ids.unsqueeze(-1) == document_ids.unsqueeze(-2)
+
+
+@checked
 def to_torch_mha_masks(mask: Mask, num_heads: Size) -> dict[str, Tensor]:
     """Our mask as the keyword arguments of `torch.nn.MultiheadAttention`, where True means *ignore*.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Int64, Integer
 from torch import Tensor, nn
 
 from polyhead.checked import Positive, Size, checked, within
@@ -62,6 +64,41 @@ class LearnedPositions(nn.Module):
         return x + self.table(positions.long())
 
 
+@dataclass(frozen=True)
+class Llama3Scaling:
+    """Slower turns for texts longer than those of the training, as in Llama 3.1.
+
+    Of a pair that turns by f a token, a whole turn takes the wavelength 2π / f. Pairs with a wavelength above
+    original_length / low turn `factor` times slower, those below original_length / high as before; between
+    the two by ((1 - s) / factor + s) · f, with s = (original_length / wavelength - low) / (high - low).
+
+    Source: Grattafiori et al. 2024 (Llama 3); the formula, transformers' `modeling_rope_utils.py`, whose
+    low_freq_factor is our low, high_freq_factor our high, and original_max_position_embeddings our
+    original_length.
+    """
+
+    factor: Positive = 8.0
+    low: Positive = 1.0
+    high: Positive = 4.0
+    original_length: Size = 8192
+
+    def __post_init__(self) -> None:
+        """Refuse what gives no formula."""
+        for name, number in vars(self).items():
+            if isinstance(number, bool) or not isinstance(number, (int, float)):
+                raise TypeError(f"{name} must be a number, got {type(number).__name__} {number!r}")
+            if not 0 < number < math.inf:
+                raise ValueError(f"{name} must be above 0, and finite, got {number}")
+        if self.high <= self.low:
+            raise ValueError(f"high must be above low = {self.low}, got {self.high}")
+
+    def share(self, frequencies: Tensor) -> Tensor:
+        """What is left of the turns a token, f: from 1 / factor to 1."""
+        turns = self.original_length * frequencies / (2 * math.pi)  # original_length / wavelength
+        s = ((turns - self.low) / (self.high - self.low)).clamp(0, 1)
+        return (1 - s) / self.factor + s
+
+
 class RotaryPositions(nn.Module):
     """Turns each pair of numbers of a query or key by an angle that grows with its position.
 
@@ -70,16 +107,21 @@ class RotaryPositions(nn.Module):
     and keys, after the projection and the split into heads; never to values.
 
     Source: Su et al. 2021, section 3.2; their pairs are neighbours. `pairs="halves"`, which pairs number i
-    with number i + head_dim / 2, is the form of Llama's public weights.
+    with number i + head_dim / 2, is the form of Llama's public weights. `scaling` is for longer texts.
     """
 
     @checked
     def __init__(
-        self, head_dim: Size, base: Positive = 10_000.0, pairs: Literal["neighbours", "halves"] = "neighbours"
+        self,
+        head_dim: Size,
+        base: Positive = 10_000.0,
+        pairs: Literal["neighbours", "halves"] = "neighbours",
+        scaling: Llama3Scaling | None = None,
     ) -> None:
         """Remember the sizes; head_dim is even, and the last pair would turn `base` times slower."""
         super().__init__()
         self.head_dim, self.base, self.pairs = _even("head_dim", head_dim), base, pairs
+        self.scaling = scaling
 
     @checked
     def forward(
@@ -91,6 +133,9 @@ class RotaryPositions(nn.Module):
         (…, length); 0, 1, 2, … if not given.
         """
         angles = _angles(_placed(positions, x), self.head_dim, self.base)
+        if self.scaling is not None:
+            one = torch.ones(1, device=x.device)  # there the angles are the turns a token
+            angles = angles * self.scaling.share(_angles(one, self.head_dim, self.base))
         sin, cos = angles.sin().to(x.dtype), angles.cos().to(x.dtype)
         if self.pairs == "halves":
             first, second = x.chunk(2, dim=-1)
@@ -101,7 +146,95 @@ class RotaryPositions(nn.Module):
 
     def extra_repr(self) -> str:
         """The sizes, for `print(module)`."""
-        return f"head_dim={self.head_dim}, base={self.base:g}, pairs={self.pairs!r}"
+        scaling = "" if self.scaling is None else f", scaling={self.scaling}"
+        return f"head_dim={self.head_dim}, base={self.base:g}, pairs={self.pairs!r}{scaling}"
+
+
+@checked
+def alibi_slopes(num_heads: Size) -> Float[Tensor, "num_heads"]:
+    """How much a head's scores fall with each token of distance: 2^(-8 i / num_heads) of head i = 1, 2, ….
+
+    Of a number of heads that is no power of two, the first ones have the slopes of the power of two below;
+    the others take every second slope of the power of two above.
+
+    Source: Press et al. 2022, section 3; for other numbers, the authors' code (attention_with_linear_biases).
+    """
+    below = 2 ** math.floor(math.log2(num_heads))
+    slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
+    between = [2 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]
+    return torch.tensor((slopes + between)[:num_heads])
+
+
+@checked
+def alibi_bias(
+    num_heads: Size, num_queries: Size, num_keys: Size | None = None
+) -> Float[Tensor, "num_heads num_queries num_keys"]:
+    """-slope · distance, to be added to the scores: the only thing that tells such a model an order.
+
+    With more keys than queries the queries are the last ones, as in `causal_mask`; there are as many keys if
+    `num_keys` is not given. Source: see `alibi_slopes`.
+    """
+    distances = _distances(num_queries, num_keys).abs()
+    return -alibi_slopes(num_heads)[:, None, None] * distances
+
+
+@checked
+def t5_buckets(
+    num_queries: Size,
+    num_keys: Size | None = None,
+    bidirectional: bool = False,
+    num_buckets: Size = 32,
+    max_distance: Size = 128,
+) -> Int64[Tensor, "num_queries num_keys"]:
+    """Which row of T5's table stands for each distance of a key from a query.
+
+    Half of the buckets mean one distance each, 0, 1, 2, …; the other half wider and wider ranges, on a
+    logarithmic scale, and the last one all from `max_distance` on. A decoder (not `bidirectional`) looks back
+    only: what comes later is in the bucket of distance 0. An encoder spends one half of them on what comes
+    later. Queries and keys are aligned as in `causal_mask`.
+
+    Source: Raffel et al. 2020, section 2.1; transformers' `modeling_t5.py`.
+    """
+    distances = _distances(num_queries, num_keys)
+    later = torch.zeros_like(distances)
+    if bidirectional:
+        num_buckets //= 2
+        later, distances = (distances > 0) * num_buckets, distances.abs()
+    else:
+        distances = (-distances).clamp(min=0)
+    exact = num_buckets // 2
+    if exact < 1 or max_distance <= exact:
+        raise ValueError(
+            f"max_distance must be above the {exact} exact buckets of {num_buckets}, at least one"
+        )
+    growth = (distances.clamp(min=1) / exact).log() / math.log(max_distance / exact)
+    wide = (exact + (growth * (num_buckets - exact)).long()).clamp(max=num_buckets - 1)
+    return later + torch.where(distances < exact, distances, wide)
+
+
+@checked
+def t5_bias(
+    table: Float[Tensor, "num_buckets num_heads"],
+    num_queries: Size,
+    num_keys: Size | None = None,
+    bidirectional: bool = False,
+    max_distance: Size = 128,
+) -> Float[Tensor, "num_heads num_queries num_keys"]:
+    """Each head's learned number for each bucket of distances, to be added to scores without 1 / √head_dim.
+
+    One table serves all layers of an encoder, another those of a decoder; cross-attention has none. For the
+    buckets, and the source, see `t5_buckets`.
+    """
+    buckets = t5_buckets(num_queries, num_keys, bidirectional, len(table), max_distance)
+    return table[buckets.to(table.device)].movedim(-1, 0)
+
+
+def _distances(num_queries: int, num_keys: int | None) -> Tensor:
+    """How far each key stands behind each query, (num_queries, num_keys); the queries are the last ones."""
+    num_keys = num_queries if num_keys is None else num_keys
+    if num_keys < num_queries:
+        raise ValueError(f"num_keys must be at least num_queries = {num_queries}, got {num_keys}")
+    return torch.arange(num_keys) - torch.arange(num_keys - num_queries, num_keys).unsqueeze(-1)
 
 
 def _even(name: str, size: int) -> int:

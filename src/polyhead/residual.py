@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from polyhead.checked import Positive, Probability, Size, checked
+from polyhead.norms import Norm, make_norm
 
 
 class Residual(nn.Module):
@@ -23,11 +24,12 @@ class Residual(nn.Module):
         norm_first: bool = False,
         dropout: Probability = 0.0,
         layer_norm_eps: Positive = 1e-5,
+        norm: Norm = "layer",
     ) -> None:
         """Make the norm; with `norm_first` it is a pre-norm. The arguments are those of `LayerOptions`."""
         super().__init__()
         self.embed_dim, self.norm_first = embed_dim, norm_first
-        self.norm = nn.LayerNorm(embed_dim, eps=layer_norm_eps)
+        self.norm = make_norm(norm, embed_dim, layer_norm_eps)
         self.dropout = nn.Dropout(dropout)
 
     @checked

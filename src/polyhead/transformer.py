@@ -17,7 +17,7 @@ from polyhead.checked import Size, checked
 from polyhead.decoder import Decoder
 from polyhead.embedding import TiedOutput, TokenEmbedding
 from polyhead.encoder import Encoder
-from polyhead.layers import LayerGates, LayerOptions, completed
+from polyhead.layers import LayerGates, LayerOptions, Positions, completed
 from polyhead.positions import SinusoidalPositions
 
 
@@ -42,7 +42,7 @@ class EncoderOnly(nn.Module):
         """Encode: a hidden state for each token; those of padding mean nothing."""
         positions, keys = places(token_ids, mask)
         x = self.embedding(token_ids, positions, segment_ids)
-        return self.encoder(x, keys, head_gates=head_gates)[0]
+        return self.encoder(x, keys, head_gates=head_gates, positions=positions)[0]
 
     @checked
     def attention_weights(
@@ -54,22 +54,22 @@ class EncoderOnly(nn.Module):
         """Who attends to whom, layer by layer; the arguments are those of the call."""
         positions, keys = places(token_ids, mask)
         x = self.embedding(token_ids, positions, segment_ids)
-        return self.encoder(x, keys, need_weights=True)[1]
+        return self.encoder(x, keys, need_weights=True, positions=positions)[1]
 
 
 class DecoderOnly(nn.Module):
     """Every token sees itself and those before it: scores for the next token, as of GPT-2.
 
-    The decoder is one without cross-attention; the output reads the embedding's table.
+    The decoder is one without cross-attention; the output reads the embedding's table, if no other is given.
     """
 
     @checked
-    def __init__(self, embedding: TokenEmbedding, decoder: Decoder) -> None:
-        """Join the parts."""
+    def __init__(self, embedding: TokenEmbedding, decoder: Decoder, output: nn.Module | None = None) -> None:
+        """Join the parts; `output` gives logits for the decoder's states."""
         super().__init__()
         self.embedding, self.decoder = embedding, decoder
         self.embed_dim = _common_size(embedding, decoder)
-        self.output = TiedOutput(embedding)
+        self.output = TiedOutput(embedding) if output is None else output
 
     def new_cache(self) -> DecoderCache:
         """An empty cache for one batch of sequences."""
@@ -81,11 +81,17 @@ class DecoderOnly(nn.Module):
         token_ids: Integer[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"] | None = None,
         cache: DecoderCache | None = None,
+        positions: Positions | None = None,
     ) -> Float[Tensor, "batch length vocab_size"]:
-        """Predict: at each position, the logits of the token that comes next."""
-        positions, keys = places(token_ids, mask, cache)
+        """Predict: at each position, the logits of the token that comes next.
+
+        Tokens stand where `positions` say, and one after another without padding if they say nothing.
+        """
+        counted, keys = places(token_ids, mask, cache)
+        positions = counted if positions is None else positions
         trial = None if cache is None else copy.copy(cache)  # an interrupt may come before the logits
-        states, _ = self.decoder(self.embedding(token_ids, positions), mask=keys, cache=trial)
+        x = self.embedding(token_ids, positions)
+        states, _ = self.decoder(x, mask=keys, cache=trial, positions=positions)
         logits: Tensor = self.output(states)
         if cache is not None and trial is not None:
             cache.take(trial)
@@ -93,11 +99,16 @@ class DecoderOnly(nn.Module):
 
     @checked
     def attention_weights(
-        self, token_ids: Integer[Tensor, "batch length"], mask: Bool[Tensor, "batch length"] | None = None
+        self,
+        token_ids: Integer[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"] | None = None,
+        positions: Positions | None = None,
     ) -> tuple[Float[Tensor, "batch num_heads length length"], ...]:
         """Who attends to whom, layer by layer; the arguments are those of the call."""
-        positions, keys = places(token_ids, mask)
-        _, weights = self.decoder(self.embedding(token_ids, positions), mask=keys, need_weights=True)
+        counted, keys = places(token_ids, mask)
+        positions = counted if positions is None else positions
+        x = self.embedding(token_ids, positions)
+        _, weights = self.decoder(x, mask=keys, need_weights=True, positions=positions)
         return tuple(layer.self_attention for layer in weights)
 
 
@@ -140,7 +151,7 @@ class EncoderDecoder(nn.Module):
     ) -> Float[Tensor, "batch source_length embed_dim"]:
         """Read the source, once: the memory that the decoder asks."""
         positions, keys = places(source_ids, source_mask)
-        return self.encoder(self.source_embedding(source_ids, positions), keys)[0]
+        return self.encoder(self.source_embedding(source_ids, positions), keys, positions=positions)[0]
 
     @checked
     def decode(
@@ -156,7 +167,7 @@ class EncoderDecoder(nn.Module):
         x = self.target_embedding(target_ids, positions)
         memory_keys = None if source_mask is None else source_mask[:, None]
         trial = None if cache is None else copy.copy(cache)  # an interrupt may come before the output
-        states, _ = self.decoder(x, memory, keys, memory_keys, cache=trial)
+        states, _ = self.decoder(x, memory, keys, memory_keys, cache=trial, positions=positions)
         output: Tensor = self.output(states)
         if cache is not None and trial is not None:
             cache.take(trial)
@@ -184,10 +195,10 @@ class EncoderDecoder(nn.Module):
         """Who attends to whom, in each of the three uses and layer by layer; as the call."""
         positions, source_keys = places(source_ids, source_mask)
         x = self.source_embedding(source_ids, positions)
-        memory, encoder = self.encoder(x, source_keys, need_weights=True)
+        memory, encoder = self.encoder(x, source_keys, need_weights=True, positions=positions)
         positions, keys = places(target_ids, target_mask)
         x = self.target_embedding(target_ids, positions)
-        _, decoder = self.decoder(x, memory, keys, source_keys, need_weights=True)
+        _, decoder = self.decoder(x, memory, keys, source_keys, need_weights=True, positions=positions)
         own, cross = zip(*decoder, strict=True)
         return TransformerWeights(encoder, own, cross)
 

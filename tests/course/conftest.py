@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from polyglot_book.config import Book
+from tests.browser import serve
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,3 +25,10 @@ def site() -> Path:
     if not (html / "book" / "index.html").exists():
         pytest.fail("the site is not built: run `make site` first")
     return html
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the built site is served."""
+    with serve(site) as base:
+        yield base

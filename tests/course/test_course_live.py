@@ -19,22 +19,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import polyhead
 from polyhead import peers
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, come_near, numbers
 
 STATES = 200
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with serve(site) as base:
-        yield base
 
 
 def close(shown: list[float], expected: Tensor) -> None:

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, IDS, come_near, numbers
 
 LANGUAGES = ("en", "zh-TW", "zh-CN", "ko")
 EVERY_KIND = pytest.mark.parametrize("kind", CHAPTERS)
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with serve(site) as base:
-        yield base
 
 
 def test_the_hull_by_keyboard(window: Browser, address: str) -> None:

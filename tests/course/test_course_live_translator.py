@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,23 +16,11 @@ from torch import Tensor
 from polyhead import live, set_language
 from polyhead.heads import ablate, all_heads
 from polyhead.translation import TARGETS, held_out_pairs, load_translator, read_date, source_tokens
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, come_near, numbers
 
 DATES, STATES = 200, 40
 IN_A_CHAPTER = pytest.mark.skipif("translator" not in CHAPTERS, reason="no chapter shows the translator yet")
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with serve(site) as base:
-        yield base
 
 
 @pytest.fixture(scope="module")

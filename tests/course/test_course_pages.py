@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from playwright.sync_api import expect
 
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, visit
 from tests.pages import check_site, english_left, parse
 
 ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-PAGES = [TOC["root"], *(page["file"] for home in TOC["chapters"] for page in [home, *home["sections"]])]
+PAGES = [
+    TOC["root"],
+    *(page["file"] for home in TOC["chapters"] for page in [home, *home.get("sections", [])]),
+]
 # Names that are the same in every language.
 NAMES = {
     "Polyhead",
@@ -89,18 +91,6 @@ SMALLEST = """
   .filter(text => text.textContent.trim() && text.checkVisibility())
   .map(text => { const to = text.getScreenCTM(); return text.getBBox().height * Math.hypot(to.c, to.d); }))
 """
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with serve(site) as base:
-        yield base
 
 
 def test_the_pages_violate_nothing(site: Path) -> None:

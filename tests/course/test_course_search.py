@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, visit
 from tests.searching import search
 
 # Query -> the page or the section that must come first or second.
@@ -112,18 +109,6 @@ QUERIES = {
         "용어집": "notation#glossary",
     },
 }
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with serve(site) as base:
-        yield base
 
 
 @pytest.mark.parametrize("code", QUERIES)

@@ -171,6 +171,11 @@ def ones(old, new):
     return torch.ones(new, old + new, dtype=torch.bool)
 
 
+def band(last, first):
+    """A triangle that ends `last` places after the diagonal, without what is left of first - window."""
+    return lambda length, window: torch.ones(length, length).tril(last).triu(first - window).bool()
+
+
 # ---- cross-attention
 
 
@@ -261,6 +266,12 @@ RIGHT = {
         waves(right_speed),
         lambda length, size: polyhead.SinusoidalPositions(size)(torch.zeros(length, size)),
     ],
+    checks.rms_norm: [
+        lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], weight, eps),
+        lambda x, weight, eps: weight * (x / (x.pow(2).mean(-1, keepdim=True) + eps) ** 0.5),
+    ],
+    checks.window_mask: [band(0, 1)],
+    checks.repeat_kv: [lambda x, groups: x[:, torch.arange(x.shape[1] * groups) // groups]],
     checks.cross_attention: [
         crossed(0, 1, masked=True),
         lambda x, m, seen, a: a(x, m, m, seen[:, None].expand(-1, x.shape[1], -1))[0],
@@ -361,6 +372,24 @@ WRONG = {
         ("waves_speed", waves(lambda pair, dim, size: dim / size)),
         ("waves_speed", waves(lambda pair, dim, size: 2 * dim / size)),
     ],
+    checks.rms_norm: [
+        ("rms_mean", lambda x, weight, eps: F.layer_norm(x, x.shape[-1:], weight, None, eps)),
+        ("rms_eps", lambda x, weight, eps: weight * x / x.pow(2).mean(-1, keepdim=True) ** 0.5),
+        ("rms_axis", lambda x, weight, eps: weight * x * (x.pow(2).mean(1, keepdim=True) + eps).rsqrt()),
+        ("rms_no_weight", lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], None, eps)),
+        ("rms_offset", lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], 1 + weight, eps)),
+    ],
+    checks.window_mask: [
+        ("window_one_more", band(0, 0)),
+        ("window_one_less", band(0, 2)),
+        ("window_both_ways", lambda n, w: (torch.arange(n)[:, None] - torch.arange(n)).abs() < w),
+        ("window_ignored", lambda n, w: polyhead.causal_mask(n)),
+        ("mask_inverted", lambda n, w: ~band(0, 1)(n, w)),
+        ("causal_strict", band(-1, 1)),
+        ("causal_ahead", band(1, 1)),
+        ("causal_open", lambda n, w: torch.ones(n, n).bool()),
+    ],
+    checks.repeat_kv: [("kv_tiled", lambda x, groups: x.repeat(1, groups, 1, 1))],
     checks.cross_attention: [
         ("cross_unmasked", crossed(0, 1)),
         ("mask_inverted", lambda x, m, seen, a: a(x, m, mask=~seen[:, None])),

@@ -18,6 +18,7 @@ from polyhead import (
     scaled_dot_product_attention,
     sentence,
 )
+from polyhead.clinic.planted import BUGS, PROBES
 from polyhead.language import terminology, text
 
 X = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])
@@ -54,6 +55,7 @@ PARTS = [key.removeprefix("part.") for key in terminology()["labels"] if key.sta
 MODELS = ["causal", "unmasked", "one_ahead", "d2l", "whole_mean", "running_mean"]
 CROSS_TERMS = ("content_position", "position_content", "position_position")
 FIGURES = {
+    "bug_matrix": lambda: plots.bug_matrix({bug: dict.fromkeys(PROBES, 0.0) for bug in ("none", *BUGS)}),
     "blind_rows": lambda: plots.blind_rows(
         {"MHA": torch.full((4,), torch.nan), "d2l": WEIGHTS[0], "SDPA": torch.zeros(4)}, sentence()
     ),
@@ -102,6 +104,12 @@ FIGURES = {
     ),
     "removal_draws": lambda: plots.removal_draws(
         {number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0], [0.8, 0.7]]} for number in (5, 12)}, 24
+    ),
+    "cache_bars": lambda: plots.cache_bars({"Qwen3 0.6B": 112.0, "Llama 3 8B": 128.5}),
+    "largest_scores": lambda: plots.largest_scores({"no_qk_norm": [1.5, 60.0], "qk_norm": [3.0, 5.0]}, 3.5),
+    "window_reach": lambda: plots.window_reach([causal_mask(7).triu(-2), causal_mask(7).triu(-4)]),
+    "time_and_memory": lambda: plots.time_and_memory(
+        [128, 512, 4096], {"x": [1, 1, 1], "y": [1.25, 2, 3]}, {"x": [4, 8, 16], "y": [5, 100, 4096]}
     ),
     "head_weights": lambda: plots.head_weights(
         torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1), sentence()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import pytest
@@ -9,7 +10,10 @@ import torch
 
 import polyhead
 from polyhead import checks, set_language
-from polyhead.checks import heads, verdict
+from polyhead.checks import verdict
+from polyhead.clinic.bugs import BUGS
+from polyhead.clinic.cases import Case, same
+from polyhead.clinic.trial import Trial
 from polyhead.language import LANGUAGES, terminology, text
 from tests.polyhead.exercise_answers import (
     LATE,
@@ -23,9 +27,11 @@ from tests.polyhead.exercise_answers import (
     sdpa,
     split,
 )
+from tests.polyhead.rotary_answers import rotary
 
 CALLS = {  # of a right answer; else one
     checks.cached_mask: 3, checks.cross_attention: 2, checks.greedy: 2, checks.sees_future: 6,
+    checks.window_mask: 2,
 }  # fmt: skip
 EVERY_WRONG = [(check, *mistake) for check, several in WRONG.items() for mistake in several] + LATE
 named = pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)
@@ -58,30 +64,54 @@ def test_a_wrong_answer_is_called_once_or_where_its_heads_do_not_fit_twice(check
 
 
 @named
-def test_every_mistake_that_a_check_knows_can_be_made_and_is_no_other(check, monkeypatch, capsys):
-    results, patterns, known = [], {}, verdict.known
+def test_every_name_that_a_check_knows_is_given_to_a_wrong_answer_and_to_no_other(check, monkeypatch, capsys):
+    patterns, names = {}, Case.names
 
-    def noting(result, mistakes):
-        results.append(result)
-        patterns.update({(name, str(mistake.tolist())): mistake for name, mistake in mistakes})
-        return known(result, mistakes)
+    def noting(case, result):
+        if found := names(case, result):
+            patterns.update({(one, str(mistake.tolist())): mistake for one, mistake in case.mistakes()})
+        return found
 
-    monkeypatch.setattr(verdict, "known", noting)
-    monkeypatch.setattr(heads, "known", noting)
+    monkeypatch.setattr(Case, "names", noting)
     for _, candidate in [("agrees", RIGHT[check][0]), *WRONG[check]]:
         check(candidate)
-    assert len(patterns) > 3
-    for (name, _), pattern in patterns.items():
-        assert any(known(result, [(name, pattern)]) for result in results)
-        assert {other for (other, _), each in patterns.items() if known(pattern, [(other, each)])} == {name}
+    alone = {(one[0], numbers): mistake for (one, numbers), mistake in patterns.items() if len(one) == 1}
+    assert alone
+    for (name, _), mistake in alone.items():
+        assert {other for (other, _), each in alone.items() if same(mistake, each)} == {name}
 
 
 def test_every_label_of_a_check_is_a_mistake_or_says_what_is_odd():
     labels = {key: label for key, label in terminology()["labels"].items() if key.startswith("check.")}
-    general = {"agrees", "raises", "no_tensor", "no_mask", "no_bool", "shape", "differs"}
-    assert {f"check.{name}" for name in general | {name for _, name, _ in EVERY_WRONG}} == set(labels)
+    general = {"agrees", "raises", "no_tensor", "no_mask", "no_bool", "shape", "differs", *BUGS}
+    conduct = {"prints", "mutates", "reseeds", "settings", "never_ends", "not_deterministic"}
+    named = general | conduct | {name for _, name, _ in EVERY_WRONG}
+    assert {f"check.{name}" for name in named} == set(labels)
     for code in LANGUAGES:
         assert len({label[code] for label in labels.values()}) == len(labels)
+
+
+def test_two_mistakes_at_once_are_both_named(capsys):
+    checks.attention(lambda q, k, v: (q @ k.mT).softmax(1) @ v)
+    checks.rotary_positions(rotary(sign=-1, start=1))
+    said = [text(f"check.{name}") for name in ("unscaled", "wrong_axis", "rotary_from_one", "rotary_sign")]
+    assert capsys.readouterr().out.splitlines() == said
+
+
+def test_an_answer_that_never_ends_is_stopped(monkeypatch, capsys):
+    monkeypatch.setattr(verdict, "Trial", functools.partial(Trial, seconds=0.05))
+
+    def endless(query, key, value):
+        while True:
+            key = key + 1
+
+    checks.attention(endless)
+    assert capsys.readouterr().out == text("check.never_ends", seconds=0.05) + "\n"
+
+
+def test_what_an_answer_prints_is_left_to_its_writer(capsys):
+    checks.causal_mask(lambda n: print("rows:", n) or polyhead.causal_mask(n))
+    assert capsys.readouterr().out == f"rows: 5\n{text('check.agrees')}\n"
 
 
 # ---- anything else: survived, and told

@@ -131,10 +131,8 @@ def test_a_head_that_reaches_no_loss_does_not_matter():
 
 def test_by_layer_the_squares_of_each_layer_sum_to_1():
     made = model("decoder only")
-    plain, by_layer = (
-        heads.importance(made, lambda ids: made(ids)[0, 6, 0], [IDS, IDS.flip(1)], by_layer=each)
-        for each in (False, True)
-    )
+    plain = heads.importance(made, lambda ids: made(ids)[0, 6, 0], [IDS, IDS.flip(1)])
+    by_layer = heads.by_layer(plain)
     for layer in range(3):
         own = [head for head in plain if head.layer == layer]
         norm = sum(plain[head] ** 2 for head in own) ** 0.5

@@ -170,11 +170,6 @@ def test_what_is_removed():
     assert {head.layer for each in off["upper"] for head in each} == {2, 3}
 
 
-def test_scores_by_layer_are_those_of_importance():
-    scores = {Head("encoder", 0, 0): 3.0, Head("encoder", 0, 1): 4.0, Head("cross", 0, 0): 7.0}
-    assert list(grids.by_layer(scores).values()) == pytest.approx([0.6, 0.8, 1.0])
-
-
 @pytest.mark.parametrize(
     ("table", "measure", "count"), [("minilm", "mean_reciprocal_rank", 72), ("translator", "exact_match", 24)]
 )

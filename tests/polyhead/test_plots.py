@@ -42,9 +42,14 @@ def keys_in(name: str) -> list[str]:
         "loss_by_heads": ["axis.loss", "axis.step"],
         "wish_and_hull": [*tokens, *(f"point.{name}" for name in ("value", "nearest", "wish"))],
         "transpose_path": [],
+        "bug_matrix": ["bug.none", "bug.sees_ahead", "law.twice", "law.parity"],
         "head_maps": [],  # titles are broken into lines
         "removal_curves": ["axis.heads_off"],
         "removal_draws": ["axis.seed"],
+        "cache_bars": ["axis.cache_per_token"],
+        "largest_scores": ["axis.largest_score", "axis.step", "curve.no_qk_norm", "curve.qk_norm"],
+        "window_reach": [],  # titles with numbers: test_plots_modern
+        "time_and_memory": ["axis.times", "axis.mebibytes", "axis.length"],
         "joined_projections": [],
         "memory_order": ["memory.memory"],
         "tokens_seen": ["memory.transposed", "memory.viewed", "axis.token_number"],

@@ -73,7 +73,7 @@ def _stems(home: LexborHTMLParser) -> list[str]:
     """Give the pages that a language's first page lists beside itself, in their order."""
     links = home.css(".bd-docs-nav a.internal")
     hrefs = [link.attributes.get("href") or "" for link in links]
-    return [Path(href).stem for href in dict.fromkeys(hrefs) if href.endswith(".html")]
+    return [Path(href).stem for href in dict.fromkeys(hrefs) if href.endswith(".html") and "/" not in href]
 
 
 def _cover(language: Language, home: LexborHTMLParser) -> str:

@@ -19,9 +19,11 @@ from polyglot_book.site import (
     formulas,
     landing,
     live,
+    names,
     navigation,
     places,
     private,
+    reference,
     rights,
     robots,
     search,
@@ -44,6 +46,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("polyglot_live", None, "env", [str])
     app.add_config_value("polyglot_rights", {}, "html", [dict])
     app.add_config_value("polyglot_fonts", {}, "html", [dict])
+    app.add_config_value("polyglot_api", {}, "env", [dict])
 
     app.connect("config-inited", places.configure, priority=0)
     app.connect("config-inited", assets.configure, priority=910)
@@ -54,11 +57,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", anchors.mark_cells, priority=900)
     app.connect("source-read", live.carry_data, priority=901)
     app.connect("env-updated", navigation.refresh_neighbours)
+    app.connect("env-updated", reference.refresh_links)
     app.connect("html-page-context", navigation.localise_page, priority=0)
     app.connect("html-page-context", alternates.add_alternates, priority=1)
     app.connect("html-page-context", sharing.add_sharing, priority=1)
     app.connect("html-page-context", rights.add_rights, priority=1)
     app.connect("html-page-context", downloads.offer_notebooks, priority=1)
+    app.connect("html-page-context", names.link_code, priority=998)
     app.connect("html-page-context", assets.finish_assets, priority=999)
     app.connect("build-finished", stylesheet.write_stylesheet, priority=600)
     app.connect("build-finished", live.copy_modules, priority=700)
@@ -74,6 +79,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(figures.InlineFigures)
     app.add_post_transform(foreign.MarkChineseWords)
     app.add_post_transform(tables.NameRows)
+    app.add_post_transform(names.LinkNames)
     app.add_html_math_renderer(
         formulas.RENDERER,
         inline_renderers=(formulas.visit_inline, None),
@@ -81,6 +87,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     )
     app.add_node(landing.language_cards, html=(landing.visit_cards, None))
     app.add_directive("choose-language", landing.ChooseLanguage)
+    app.add_directive("api-reference", reference.ApiReference)
     private.replace_hidden_cell(app)
     # One language is spoken at a time: pages can be read side by side in processes of their own, each of
     # which is told the language; a process that only writes is not.

@@ -46,7 +46,10 @@ def add_alternates(
     """Give the templates the switcher's links."""
     pages = Pages.from_config(app.config)
     own = pages.language_of(pagename)
-    switcher = []
+    switcher: list[dict[str, Any]] = []
+    context["polyglot_switcher"] = switcher
+    if pagename == pages.shared:
+        return  # it is there in one language alone
     for language in pages.languages.values():
         sister = pages.sister(pagename, language, app.env.found_docs)
         target = sister or pages.home(language)
@@ -60,7 +63,6 @@ def add_alternates(
                 "same": sister is not None,
             }
         )
-    context["polyglot_switcher"] = switcher
 
 
 # Sphinx event: build-finished

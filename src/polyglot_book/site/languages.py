@@ -18,16 +18,20 @@ class Pages:
     Attributes:
         languages: The languages by code, in the order of the switcher.
         folder: The folder of the languages' folders.
+        shared: The page that stands there once, in the reference language, for the readers of all; or none.
     """
 
     languages: dict[str, Language]
     folder: str
+    shared: str = ""
 
     @classmethod
     def from_config(cls, config: Config) -> Pages:
         """Read Sphinx's configuration."""
         try:
-            return cls(languages_from(config.polyglot_languages), str(config.polyglot_folder).strip("/"))
+            languages = languages_from(config.polyglot_languages)
+            shared = config.polyglot_api.get("page", "")
+            return cls(languages, str(config.polyglot_folder).strip("/"), shared)
         except ConfigError as error:
             raise SphinxConfigError(str(error)) from None
 
@@ -37,7 +41,9 @@ class Pages:
         return next(iter(self.languages.values()))
 
     def language_of(self, docname: str) -> Language | None:
-        """Give the language of a page, or None for a page outside the languages' folders."""
+        """Give the language of a page, or None where readers of all languages choose one."""
+        if docname == self.shared:
+            return self.reference
         prefix = f"{self.folder}/"
         code, slash, _ = docname.removeprefix(prefix).partition("/")
         if not docname.startswith(prefix) or not slash:
@@ -51,6 +57,8 @@ class Pages:
     def sister(self, docname: str, language: Language, known: Container[str]) -> str | None:
         """Give the same page in another language, or None where there is none."""
         own = self.language_of(docname)
+        if docname == self.shared:
+            return docname if language == own and docname in known else None
         if own is None:
             return None
         stem = docname.removeprefix(f"{self.folder}/{own.code}/")

@@ -12,7 +12,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from polyglot_book.site.languages import Pages
-from polyglot_book.site.strings import SPEAKER
+from polyglot_book.site.strings import SPEAKER, translate
 
 # Where the environment keeps what the sidebars and switchers were made from.
 _SEEN = "polyglot_navigation"
@@ -47,6 +47,7 @@ def localise_page(
     language = own or pages.reference
     SPEAKER.language = language
     context["language"] = language.code
+    context["polyglot_reference"] = pages.reference.code
     context["polyglot_title"] = language.title
     context["polyglot_landing"] = own is None
     context["project"] = context["shorttitle"] = language.title
@@ -59,7 +60,7 @@ def localise_page(
         return
     home = pages.home(own)
     context["root_doc"] = context["master_doc"] = home
-    context["polyglot_sidebar"] = _sidebar(app, pagename, home)
+    context["polyglot_sidebar"] = [*_sidebar(app, pagename, home), *_shared(app, pages, pagename)]
     order = [home, *_descendants(app.env, home)]
     if pagename not in order[1:]:
         context["prev"] = None
@@ -85,6 +86,31 @@ def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
             }
         )
     return entries
+
+
+def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
+    """List the page that all languages share; beside it, itself and the other languages' first pages."""
+    if pages.shared not in app.env.found_docs:
+        return []
+    here, own = pagename == pages.shared, pages.language_of(pagename)
+    page = {
+        "title": translate("API reference"),
+        "href": "#" if here else app.builder.get_relative_uri(pagename, pages.shared),
+        "current": here,
+        "open": here,
+        "language": "" if own == pages.reference else pages.reference.code,
+    }
+    homes = [
+        {
+            "title": each.name,
+            "href": app.builder.get_relative_uri(pagename, pages.home(each)),
+            "language": each.code,
+            "says": each.code,
+        }
+        for each in pages.languages.values()
+        if here and each != own
+    ]
+    return [page, *homes]
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:

@@ -66,7 +66,8 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
     out, target = Path(app.outdir), Path(app.outdir, "pagefind")
     with TemporaryDirectory() as folder:
         for docname in sorted(app.env.found_docs):
-            language = pages.language_of(docname)
+            # What is there for all readers is found from every language.
+            language = pages.language_of(docname) if docname != pages.shared else None
             uri = app.builder.get_target_uri(docname)
             _write_sections(out / uri, Path(folder, language.code if language else _NO_LANGUAGE, uri))
         for source in Path(folder).iterdir():

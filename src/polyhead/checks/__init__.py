@@ -5,12 +5,19 @@ with other inputs, where the first did not settle it.
 """
 
 from polyhead.checks.generation import greedy, sees_future
-from polyhead.checks.heads import attention, masked_attention, multi_head, transpose_qkv
-from polyhead.checks.layers import cached_mask, cross_attention, encoder_layer, sinusoidal_positions
+from polyhead.checks.heads import (
+    attention,
+    masked_attention,
+    multi_head,
+    multi_head_attention,
+    transpose_qkv,
+)
+from polyhead.checks.layers import cross_attention, encoder_layer
 from polyhead.checks.learning import exact_match, learning_rates
-from polyhead.checks.masking import causal_mask
-from polyhead.checks.parallel import multi_head_attention
-from polyhead.checks.positions import rotary_positions
+from polyhead.checks.masking import cached_mask, causal_mask
+from polyhead.checks.modern import repeat_kv, rms_norm, window_mask
+from polyhead.checks.positions import rotary_positions, sinusoidal_positions
+from polyhead.checks.probes import patient, probe
 from polyhead.checks.removal import mean_reciprocal_rank, pruned_rows
 
 __all__ = [
@@ -26,9 +33,14 @@ __all__ = [
     "mean_reciprocal_rank",
     "multi_head",
     "multi_head_attention",
+    "patient",
+    "probe",
     "pruned_rows",
+    "repeat_kv",
+    "rms_norm",
     "rotary_positions",
     "sees_future",
     "sinusoidal_positions",
     "transpose_qkv",
+    "window_mask",
 ]

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyhead.checks.verdict import Findings, exercise, finding, result_of, samples
+from polyhead.clinic.trial import Stopped
 from polyhead.language import text
 from polyhead.masks import causal_mask
 
@@ -52,7 +53,7 @@ def sees_future(candidate: Callable[[nn.Module, Tensor, int], object]) -> Findin
     with torch.random.fork_rng(devices=[]):
         answers = [_truth(result_of(candidate, model, ids.clone(), _VOCAB)) for model in models]
     for answer in answers:
-        if isinstance(answer, Exception):
+        if isinstance(answer, Stopped):
             yield finding(answer, whole)
         elif not isinstance(answer, bool):
             yield text("check.no_bool", kind=type(answer).__name__)

@@ -1,4 +1,4 @@
-"""The exercises about layers, positions and whole models: what is right, and what known mistakes compute."""
+"""The exercises about layers: what is right, and what known mistakes compute."""
 
 from __future__ import annotations
 
@@ -8,33 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from polyhead.checks.verdict import Findings, drawn, exercise, finding, result_of, samples
-from polyhead.masks import causal_mask
 from polyhead.multi_head import MultiHeadAttention
 
 Sublayer = Callable[[Tensor], Tensor]
-
-
-@exercise
-def cached_mask(candidate: Callable[[int, int], object]) -> Findings:
-    """Print whether `candidate(num_cached, num_new)` is the mask of new tokens after cached ones.
-
-    It returns a boolean mask, (num_new, num_cached + num_new), where True = may attend: of several new tokens
-    after several cached ones, then of one new token, then without a cache.
-    """
-    for num_cached, num_new in ((5, 3), (5, 1), (0, 4)):
-        whole = torch.ones(num_new, num_cached + num_new, dtype=torch.bool)
-        old, new = whole[:, :num_cached], causal_mask(num_new)
-        expected = whole.tril(num_cached)
-        mistakes = [
-            ("cache_upper_left", whole.tril()),
-            ("mask_inverted", ~expected),
-            ("cache_strict", whole.tril(num_cached - 1)),
-            ("cache_ahead", whole.tril(num_cached + 1)),
-            ("cache_open", whole),
-            ("cache_hidden", torch.cat((~old, new), dim=1)),
-            ("cache_order", torch.cat((new, old), dim=1)),
-        ]
-        yield finding(result_of(candidate, num_cached, num_new), expected, mistakes)
 
 
 @exercise
@@ -69,31 +45,6 @@ def encoder_layer(candidate: Callable[[Tensor, Sublayer, Sublayer, Sublayer, Sub
     ]
     output = result_of(candidate, x, attention, feed_forward, first, second)
     yield finding(output, post(first, second), mistakes)
-
-
-@exercise
-def sinusoidal_positions(candidate: Callable[[int, int], object]) -> Findings:
-    """Print whether `candidate(length, embed_dim)` gives sinusoidal positions, and if not, what it gives."""
-    length, embed_dim = 7, 10
-    places = torch.arange(length, dtype=torch.float64)[:, None]
-    dims = torch.arange(embed_dim, dtype=torch.float64)
-    pairs = dims[::2]
-
-    def waves(powers: Tensor, start: int = 0) -> Tensor:
-        """A speed for each pair, or for each dimension; even dimensions have the sine."""
-        angles = (places + start) / 1e4 ** (powers.repeat_interleave(embed_dim // len(powers)) / embed_dim)
-        return torch.where(dims % 2 == 0, angles.sin(), angles.cos())
-
-    right = waves(pairs)
-    sines, cosines = right[:, ::2], right[:, 1::2]
-    slow_or_fast = (pairs / 2, 2 * pairs, pairs * embed_dim / (embed_dim - 2), dims, 2 * dims)
-    mistakes = [
-        ("waves_swapped", torch.stack((cosines, sines), dim=-1).flatten(1)),
-        ("waves_halves", torch.cat((sines, cosines), dim=1)),
-        ("waves_from_one", waves(pairs, start=1)),
-        *(("waves_speed", waves(powers)) for powers in slow_or_fast),
-    ]
-    yield finding(result_of(candidate, length, embed_dim), right, mistakes)
 
 
 @exercise

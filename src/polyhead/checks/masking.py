@@ -1,15 +1,11 @@
-"""The exercises about masks: what is right, and what the known mistakes compute."""
+"""The exercises about masks, on the clinic's cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
-from polyhead.checks import verdict
-from polyhead.checks.verdict import Findings, exercise, finding, result_of
-from polyhead.language import text
+from polyhead.checks.verdict import Findings, exercise, said
+from polyhead.clinic.kinds import masks
 
 
 @exercise
@@ -18,21 +14,14 @@ def causal_mask(candidate: Callable[[int], object]) -> Findings:
 
     It returns a boolean mask, (num_tokens, num_tokens), where True = may attend.
     """
-    whole = torch.ones(5, 5, dtype=torch.bool)
-    expected = whole.tril()
-    output = result_of(candidate, 5)
-    if isinstance(output, Tensor) and output.is_floating_point():
-        forms = [
-            ("causal_additive", torch.zeros(5, 5).masked_fill(~expected, -torch.inf)),
-            ("causal_floats", expected.float()),
-        ]
-        if name := verdict.known(output, forms):
-            yield text(f"check.{name}")
-    mistakes = [
-        ("mask_inverted", ~expected),
-        ("causal_strict", whole.tril(-1)),
-        ("causal_ahead", whole.tril(1)),
-        ("causal_upper", whole.triu()),
-        ("causal_open", whole),
-    ]
-    yield finding(output, expected, mistakes)
+    yield from said(candidate, masks.causal(5))
+
+
+@exercise
+def cached_mask(candidate: Callable[[int, int], object]) -> Findings:
+    """Print whether `candidate(num_cached, num_new)` is the mask of new tokens after cached ones.
+
+    It returns a boolean mask, (num_new, num_cached + num_new), where True = may attend: of several new tokens
+    after several cached ones, then of one new token, then without a cache.
+    """
+    yield from said(candidate, *(masks.cached(*sizes) for sizes in ((5, 3), (5, 1), (0, 4))))

@@ -17,6 +17,7 @@ import yaml
 
 from polyhead.fonts import FONTS, path_of
 
+PRINTED = ("check.", "clinic.", "patient.", "probe.", "says.")  # labels of checks and diagnoses: no figure's
 SOURCE = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 
 
@@ -30,8 +31,9 @@ def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
     book = yaml.safe_load((package / "terms.yml").read_text(encoding="utf-8"))
     texts = [
         phrase
-        for part in book.values()
-        for entry in part.values()
+        for part in ("terms", "labels")
+        for key, entry in book[part].items()
+        if not key.startswith(PRINTED)
         for phrase in entry.values()
         if isinstance(phrase, str)
     ]

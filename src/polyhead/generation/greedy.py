@@ -35,13 +35,4 @@ def greedy_decode(
     """
     with evaluating(model):
         step = Steps(model, prompt_ids, prompt_mask, source_ids, source_mask, use_cache)
-        new = step.ids.new_empty(len(prompt_ids), 0)
-        ended = torch.zeros_like(prompt_ids[:, 0], dtype=torch.bool)
-        logits = step.first(end_id)
-        while True:
-            token = logits.argmax(dim=-1).masked_fill(ended, end_id)
-            new = torch.cat((new, token[:, None]), dim=1)
-            ended = ended | (token == end_id)
-            if new.shape[1] == max_new_tokens or ended.all():
-                return new
-            logits = step.next(token)
+        return step.write(lambda logits: logits.argmax(dim=-1), end_id, max_new_tokens)

@@ -71,16 +71,11 @@ def sample(
     Returns:
         The new tokens, in 64 bits: the end token included, and repeated after it.
     """
+
+    def drawn(logits: Tensor) -> Tensor:
+        probs = next_token_probs(logits.double(), temperature, top_k, top_p)
+        return torch.multinomial(probs, 1, generator=generator)[:, 0]
+
     with evaluating(model):
         step = Steps(model, prompt_ids, prompt_mask, source_ids, source_mask, use_cache)
-        new = step.ids.new_empty(len(prompt_ids), 0)
-        ended = torch.zeros_like(prompt_ids[:, 0], dtype=torch.bool)
-        logits = step.first(end_id)
-        while True:
-            probs = next_token_probs(logits.float(), temperature, top_k, top_p)
-            token = torch.multinomial(probs, 1, generator=generator)[:, 0].masked_fill(ended, end_id)
-            new = torch.cat((new, token[:, None]), dim=1)
-            ended = ended | (token == end_id)
-            if new.shape[1] == max_new_tokens or ended.all():
-                return new
-            logits = step.next(token)
+        return step.write(drawn, end_id, max_new_tokens)

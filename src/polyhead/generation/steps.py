@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +67,19 @@ class Steps:
         if self.mask is not None:
             self.mask = torch.cat((self.mask, torch.ones_like(new, dtype=torch.bool)), dim=1)
         return self._logits(self.ids, self.mask, None)[:, -1]
+
+    def write(self, choose: Callable[[Tensor], Tensor], end_id: int, max_new_tokens: int) -> Tensor:
+        """New tokens, (batch, num_new), each chosen from its logits, until every sequence has ended."""
+        ended = torch.zeros_like(self.ids[:, 0], dtype=torch.bool)
+        new = self.ids.new_empty(len(ended), 0)
+        logits = self.first(end_id)
+        while True:
+            token = choose(logits).masked_fill(ended, end_id)
+            new = torch.cat((new, token[:, None]), dim=1)
+            ended = ended | (token == end_id)
+            if new.shape[1] == max_new_tokens or ended.all():
+                return new
+            logits = self.next(token)
 
     def _logits(self, ids: Tensor, mask: Tensor | None, cache: DecoderCache | None) -> Tensor:
         if self.memory is None:

@@ -2,6 +2,6 @@
 
 from polyhead.heads.patterns import distance, share
 from polyhead.heads.pruning import prune
-from polyhead.heads.removal import Head, ablate, all_heads, importance
+from polyhead.heads.removal import Head, ablate, all_heads, by_layer, importance
 
-__all__ = ["Head", "ablate", "all_heads", "distance", "importance", "prune", "share"]
+__all__ = ["Head", "ablate", "all_heads", "by_layer", "distance", "importance", "prune", "share"]

@@ -9,17 +9,15 @@ can soon be computed again on its own.
 from __future__ import annotations
 
 import csv
-import math
 import random
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import NamedTuple
 
 from torch import nn
 
-from polyhead.heads.removal import Head, ablate, all_heads
+from polyhead.heads.removal import Head, ablate, all_heads, by_layer
 
 Measures = dict[str, float]
 KINDS = "encoder", "decoder", "cross"
@@ -61,14 +59,6 @@ def read(cell: str) -> list[Head]:
 def random_heads(heads: Collection[Head], number: int, draw: int) -> list[Head]:
     """As many of them, drawn; the same for the same numbers."""
     return sorted(random.Random(f"{number} of {len(heads)}, {draw}").sample(sorted(heads), number))
-
-
-def by_layer(scores: Mapping[Head, float]) -> dict[Head, float]:
-    """Scores as `importance(…, by_layer=True)` gives them, of those that it gives without."""
-    norms: dict[tuple[str, int], float] = defaultdict(float)
-    for head, score in scores.items():
-        norms[head.kind, head.layer] += score**2
-    return {head: score / math.sqrt(norms[head.kind, head.layer]) for head, score in scores.items()}
 
 
 def removals(model: nn.Module, scores: Mapping[Head, float]) -> Iterator[tuple[str, list[Head]]]:

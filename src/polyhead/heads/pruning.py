@@ -54,6 +54,9 @@ def _shrink(attention: MultiHeadAttention, kept: list[int]) -> None:
     rows = torch.cat([start + _places(heads, size) for heads, start in parts])
     _take(attention.input_projection, 0, rows)
     _take(attention.output_projection, 1, _places(kept, size))
+    if attention.sinks is not None:
+        sinks = attention.sinks
+        attention.sinks = nn.Parameter(sinks[kept], sinks.requires_grad)
     attention.sizes = [len(heads) * size for heads, _ in parts]
     attention.num_heads, attention.num_kv_heads = len(kept), max(len(groups), 1)  # a divisor is not 0
 

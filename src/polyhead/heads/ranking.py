@@ -60,8 +60,8 @@ def loss(minilm: MiniLM, asked: Sequence[Pair], others: Sequence[Pair] = ()) -> 
 
     Source: the factor 20, and the loss, are those with which all-MiniLM-L6-v2 was trained.
     """
-    queries = _vectors(minilm, [pair.query for pair in asked])
-    titles = _vectors(minilm, [pair.title for pair in (*asked, *others)])
+    queries = minilm([pair.query for pair in asked])
+    titles = minilm([pair.title for pair in (*asked, *others)])
     return F.cross_entropy(20 * queries @ titles.T, torch.arange(len(asked), device=queries.device))
 
 
@@ -93,10 +93,3 @@ def _embedded(minilm: MiniLM, texts: Sequence[str]) -> Tensor:
     batches = [order[start : start + 32] for start in range(0, len(order), 32)]
     vectors = torch.cat([minilm.embed([texts[number] for number in batch]) for batch in batches])
     return vectors[torch.tensor(order).argsort()]
-
-
-def _vectors(minilm: MiniLM, texts: Sequence[str]) -> Tensor:
-    """What `MiniLM.embed` gives, with gradients."""
-    ids, mask = (each.to(minilm.model.embedding.tokens.weight.device) for each in minilm.tokenize(texts))
-    states = minilm.model(ids, mask) * mask[..., None]
-    return F.normalize(states.sum(dim=1), dim=-1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyhead.checked import checked
@@ -52,9 +52,7 @@ def ablate(model: nn.Module, off: Collection[Head]) -> Iterator[None]:
 
 
 @checked
-def importance(
-    model: nn.Module, loss: Callable[[Any], Tensor], examples: Iterable[Any], by_layer: bool = False
-) -> dict[Head, float]:
+def importance(model: nn.Module, loss: Callable[[Any], Tensor], examples: Iterable[Any]) -> dict[Head, float]:
     """How much the loss of an example changes with a head's gate: the mean of |∂ loss(x) / ∂ gate_h|.
 
     A gate is a factor for the head's output, here 1. The absolute value is taken for each example, since
@@ -65,10 +63,8 @@ def importance(
         model: whatever `all_heads` takes.
         loss: a number, computed with the model from one example, with gradients.
         examples: at least one.
-        by_layer: divide by the root of the sum of squares of each attention's heads, as the paper does before
-            it compares heads of different layers.
 
-    Source: Michel et al. 2019, equation 2 and section 4.1.
+    Source: Michel et al. 2019, equation 2.
     """
     gates, count = [gate.requires_grad_() for gate in _gates(model).values()], 0
     totals = [torch.zeros_like(gate) for gate in gates]
@@ -79,8 +75,22 @@ def importance(
             count += 1
     if count == 0:
         raise ValueError("examples must have at least one, got none")
-    scores = [F.normalize(total, dim=0) if by_layer else total / count for total in totals]
-    return dict(zip(all_heads(model), torch.cat(scores).tolist(), strict=True))
+    scores = torch.cat(totals) / count
+    return dict(zip(all_heads(model), scores.tolist(), strict=True))
+
+
+def by_layer(scores: Mapping[Head, float]) -> dict[Head, float]:
+    """Scores divided by the root of the sum of squares of those of the same attention.
+
+    Gradients differ in size from layer to layer; after this, heads of different layers can be compared.
+
+    Source: Michel et al. 2019, who do so with their importance.
+    """
+    norms: dict[Place, float] = {}
+    for kind, layer, _ in scores:
+        own = [score for head, score in scores.items() if head[:2] == (kind, layer)]
+        norms[kind, layer] = math.hypot(*own)
+    return {head: score / norms[head.kind, head.layer] for head, score in scores.items()}
 
 
 def known(model: nn.Module, off: Collection[Head]) -> set[Head]:

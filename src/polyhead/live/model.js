@@ -1,6 +1,8 @@
 // The date translator: encoder, decoder with a cache of keys and values, greedy decoding, in plain loops.
 // A vector is an array of numbers, a layer's part is named as in the library.
 
+import { softmax } from "./parts.js";
+
 const EPS = 1e-5;
 
 const dot = (x, weight, start) => {
@@ -32,11 +34,7 @@ const attend = (query, { keys, values }, gates) => {
   const weights = gates.map((gate, head) => {
     const [start, end] = [head * dim, (head + 1) * dim];
     const own = query.subarray(start, end);
-    const scores = keys.map((key) => dot(own, key, start) / Math.sqrt(dim));
-    const highest = Math.max(...scores);
-    const powers = scores.map((score) => Math.exp(score - highest));
-    const total = powers.reduce((sum, power) => sum + power, 0);
-    const row = powers.map((power) => power / total);
+    const row = softmax(keys.map((key) => dot(own, key, start) / Math.sqrt(dim)));
     row.forEach((weight, place) => {
       for (let i = start; i < end; i++) output[i] += gate * weight * values[place][i];
     });

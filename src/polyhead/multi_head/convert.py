@@ -30,7 +30,7 @@ def copy_weights(source: nn.Module, target: nn.Module) -> None:
         raise ValueError(
             "source must have weights, got d2l's module before its first call: call it once, or copy into it"
         )
-    for name in ("embed_dim", "num_heads"):
+    for name in ("embed_dim", "num_heads", "head_dim"):
         wanted, there = getattr(weights, name), getattr(places, name)
         if wanted != there:
             raise ValueError(f"target must have the source's {name} {wanted}, got {there}")
@@ -78,6 +78,11 @@ class _Weights(NamedTuple):
     embed_dim: int
     num_heads: int
     num_kv_heads: int
+    own_head_dim: int | None = None
+
+    @property
+    def head_dim(self) -> int:
+        return self.own_head_dim or self.embed_dim // self.num_heads
 
 
 # Where the linear layers for query, key, value and output stand; in a list of heads, one for each head.
@@ -96,9 +101,14 @@ _LAYERS: dict[type[nn.Module], tuple[str, str, str, str]] = {
 
 def _read(module: nn.Module) -> _Weights:
     if isinstance(module, MultiHeadAttention):
+        for name in ("rotary", "query_norm", "window", "sinks"):
+            if getattr(module, name) is not None:
+                raise ValueError(
+                    f"MultiHeadAttention must be made without {name}, which the other forms lack"
+                )
         packed = _packed(module.input_projection.weight, module.input_projection.bias, module.sizes)
         layers = [*packed, _projection([module.output_projection])]
-        return _Weights(layers, module.embed_dim, module.num_heads, module.num_kv_heads)
+        return _Weights(layers, module.embed_dim, module.num_heads, module.num_kv_heads, module.head_dim)
     if isinstance(module, nn.MultiheadAttention):
         return _read_torch(module)
     if _is_d2l(module):

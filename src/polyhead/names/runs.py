@@ -124,7 +124,7 @@ def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0)
     for tag in vocabulary.languages:
         sequences = [vocabulary.tokens_of(tag, name) for name in held_out[tag]]
         generator = torch.Generator().manual_seed(seed)
-        written = set(writer.write(tag, count, temperature=0.8, top_p=0.9, generator=generator))
+        written = set(writer.write(tag, count, temperature=0.8, top_p=0.9, generator=generator)) - {""}
         new = written - set(names.training[tag])
         found[tag] = Evaluation(
             len(sequences),

@@ -3,6 +3,7 @@
 from polyhead.plots.activations import activation_curves
 from polyhead.plots.architecture import family_tree, whole_transformer
 from polyhead.plots.averages import path_lengths, temperatures
+from polyhead.plots.clinic import bug_matrix
 from polyhead.plots.concat import concat_blocks, head_writes, loss_by_heads, wish_and_hull
 from polyhead.plots.course import course_map
 from polyhead.plots.curves import gradient_quantiles, weighted_sums
@@ -18,11 +19,13 @@ from polyhead.plots.mask_rows import blind_rows, cache_alignment, masked_row
 from polyhead.plots.masks import cache_triangle, masks, three_uses
 from polyhead.plots.matrices import five_steps, head_weights, heatmap
 from polyhead.plots.memory import memory_order, tokens_seen, view_losses
+from polyhead.plots.modern import cache_bars, largest_scores, window_reach
 from polyhead.plots.parameters import parameter_bars
 from polyhead.plots.position_scores import relative_biases, rotary_arrows, rotary_layouts, score_terms
 from polyhead.plots.positions import distance_products, position_losses, position_waves, shuffled_outputs
 from polyhead.plots.sampling import next_token_bars
 from polyhead.plots.shifted import shifted_tokens
+from polyhead.plots.speed import time_and_memory
 from polyhead.plots.stream import residual_stream
 from polyhead.plots.training import cross_heads, training_progress
 
@@ -32,7 +35,9 @@ __all__ = [
     "attention_lines",
     "beam_tree",
     "blind_rows",
+    "bug_matrix",
     "cache_alignment",
+    "cache_bars",
     "cache_memory",
     "cache_triangle",
     "concat_blocks",
@@ -51,6 +56,7 @@ __all__ = [
     "head_writes",
     "heatmap",
     "joined_projections",
+    "largest_scores",
     "layer_sublayers",
     "leak_losses",
     "learning_rates",
@@ -75,6 +81,7 @@ __all__ = [
     "shuffled_outputs",
     "temperatures",
     "three_uses",
+    "time_and_memory",
     "token_spread",
     "tokens_seen",
     "training_progress",
@@ -82,5 +89,6 @@ __all__ = [
     "view_losses",
     "weighted_sums",
     "whole_transformer",
+    "window_reach",
     "wish_and_hull",
 ]

@@ -68,6 +68,12 @@ class MiniLM(nn.Module):
 
         The dot product of two rows is the sentences' similarity, from -1 to 1.
         """
+        return self(sentences, head_gates)
+
+    def forward(
+        self, sentences: Sequence[str], head_gates: LayerGates | None = None
+    ) -> Float[Tensor, "batch 384"]:
+        """What `embed` gives, with gradients."""
         device = self.model.embedding.tokens.weight.device
         ids, mask = (each.to(device) for each in self.tokenize(sentences))
         states = self.model(ids, mask, head_gates=head_gates)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
@@ -55,6 +55,12 @@ class Settings:
             if (found := self.get(name, right)) != right:
                 raise ValueError(f"config.{name} must be {right!r}, got {found!r}")
 
+    def flag(self, name: str) -> bool:
+        """True or False; False where there is none."""
+        if not isinstance(found := self.get(name, False), bool):
+            raise ValueError(f"config.{name} must be True or False, got {found!r}")
+        return found
+
     def sizes(self, *names: str) -> list[int]:
         """Whole numbers of at least 1."""
         for name in names:
@@ -77,7 +83,7 @@ class StateDict:
     """A state dict whose tensors go into modules; what does not fit is collected, and told at the end."""
 
     @checked
-    def __init__(self, state_dict: Mapping[str, Tensor], prefix: str) -> None:
+    def __init__(self, state_dict: Mapping[str, Tensor], prefix: str, outside: tuple[str, ...] = ()) -> None:
         for key, value in state_dict.items():
             if not isinstance(key, str) or not isinstance(value, Tensor):
                 kinds = f"{type(key).__name__} {key!r}: {type(value).__name__}"
@@ -85,7 +91,7 @@ class StateDict:
         self._prefix = prefix if any(key.startswith(prefix) for key in state_dict) else ""
         self._tensors = {key.removeprefix(self._prefix): value for key, value in state_dict.items()}
         self._names = {key.removeprefix(self._prefix): key for key in state_dict}
-        self._used: set[str] = set()
+        self._outside, self._used = outside, set[str]()
         self._problems: set[str] = set()
         self._dtypes: set[torch.dtype] = set()
 
@@ -94,22 +100,37 @@ class StateDict:
         """The weights' dtype; of several, one that holds all of them."""
         return reduce(torch.promote_types, self._dtypes) if self._dtypes else torch.float32
 
-    def fill(self, module: nn.Module, at: str, names: Names, transposed: bool = False, skip: int = 0) -> None:
+    def fill(
+        self,
+        module: nn.Module,
+        at: str,
+        names: Names,
+        transposed: bool = False,
+        skip: int = 0,
+        rows: Sequence[int] | None = None,
+    ) -> None:
         """Fill the named parts of a module; the rows of several tensors for one part stand one after another.
 
         `at` stands before each name there; `transposed` matrices are kept as (in, out); of each tensor the
-        first rows are left out, as many as `skip`.
+        first rows are left out, as many as `skip`. `rows` are those of several tensors, if not all the same.
         """
         for path, theirs in names.items():
             part = module.get_submodule(path)
             keys = (theirs,) if isinstance(theirs, str) else theirs
             for kind, parameter in part.named_parameters(recurse=False):
-                rows, *columns = parameter.shape
-                shape = (rows // len(keys) + skip, *columns)
+                total, *columns = parameter.shape
+                counts = [total // len(keys)] * len(keys) if rows is None or len(keys) == 1 else rows
+                shapes = [(count + skip, *columns) for count in counts]
                 if transposed and isinstance(part, nn.Linear) and kind == "weight":
-                    found = [self._take(f"{at}{key}.{kind}", shape[::-1]).T for key in keys]
+                    found = [
+                        self._take(f"{at}{key}.{kind}", shape[::-1]).T
+                        for key, shape in zip(keys, shapes, strict=True)
+                    ]
                 else:
-                    found = [self._take(f"{at}{key}.{kind}", shape)[skip:] for key in keys]
+                    found = [
+                        self._take(f"{at}{key}.{kind}", shape)[skip:]
+                        for key, shape in zip(keys, shapes, strict=True)
+                    ]
                 # The parameter takes their dtype, so that nothing is rounded.
                 value = torch.cat(found).detach()
                 parameter.data = parameter.data.to(value.dtype).copy_(value)
@@ -146,4 +167,5 @@ class StateDict:
         return torch.zeros(shape)
 
     def _problem(self, key: str, what: str) -> None:
-        self._problems.add(f"{self._names.get(key, self._prefix + key)} {what}")
+        prefix = "" if key.startswith(self._outside) else self._prefix
+        self._problems.add(f"{self._names.get(key, prefix + key)} {what}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser import Browser, Visit, chromium, serve, visit
+from tests.browser import Browser, Visit, serve, visit
 from tests.building import Built
 from tests.pages import english_left, parse
 
@@ -18,12 +18,6 @@ PAGES = [
         for page in ("index", "01-masks", "02-heads")
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

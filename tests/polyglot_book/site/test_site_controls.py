@@ -7,17 +7,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, serve, visit
 from tests.building import Built
 
 PAGE = "/book/ko/01-masks.html"
 PHONE = {"width": 390, "height": 800}
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from polyglot_book.config import Book
 from polyglot_book.pdf.document import Document, bind
 from polyglot_book.pdf.pages import Heading, Part, read_part, with_lines
 from polyglot_book.pdf.printing import print_document
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, serve, visit
 from tests.building import Built
 
 LONG = f"values = [{', '.join(map(str, range(100)))}]"
@@ -70,12 +69,6 @@ class Printed:
                 link = each.get_object()
                 found.append((number, str(link.get("/Dest") or link["/A"]["/URI"]).removeprefix("/")))
         return found
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, serve, visit
 from tests.building import Built
 from tests.pages import parse, value
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
 
 # Something that a page must not do -> the script that tries it, and the rule that forbids it.
 FORBIDDEN = {

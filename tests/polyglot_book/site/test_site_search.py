@@ -13,15 +13,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from polyglot_book.site.mathml import to_mathml
 from polyglot_book.site.search import linear, sections, words, write_index
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, serve, visit
 from tests.building import Built
 from tests.searching import DIALOG, FIELD, search
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +197,7 @@ def test_no_old_index_remains(four: Built, tmp_path: Path, window: Browser) -> N
         code: {"locale": code, "name": code, "title": code} for code in ("en", "zh-TW", "zh-CN", "ko")
     }
     builder = SimpleNamespace(format="html", get_target_uri=lambda docname: f"{docname}.html")
-    config = SimpleNamespace(polyglot_languages=languages, polyglot_folder="book")
+    config = SimpleNamespace(polyglot_languages=languages, polyglot_folder="book", polyglot_api={})
     app = SimpleNamespace(outdir=site, builder=builder, config=config, env=SimpleNamespace(found_docs=docs))
     before = {code: (site / "pagefind" / code / "made-from").stat().st_mtime_ns for code in languages}
     page = site / "book/en/03-only.html"

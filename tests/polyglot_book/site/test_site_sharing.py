@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import matplotlib
 import pytest
 from PIL import Image
 
-from tests.browser import Browser, chromium, serve, visit
+from tests.browser import Browser, serve, visit
 from tests.building import Built, build, copy
 from tests.pages import Page, value
 
@@ -207,12 +206,6 @@ def test_a_site_without_an_address_or_a_repository_names_none(
     assert "Sitemap" not in (built.html / "robots.txt").read_text(encoding="utf-8")
     assert len(built.page("book/en/01-masks").css(".polyglot-rights li")) == 1
     assert value(built.page("404").css("a")[3], "href") == "/book/ko/index.html"
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 def test_paper_says_what_it_was_printed_from(published: Built, window: Browser) -> None:

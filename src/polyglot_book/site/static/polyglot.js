@@ -217,7 +217,7 @@
     button.className = "copybtn";
     button.title = words["Copy to clipboard"];
     button.setAttribute("aria-label", words["Copy to clipboard"]);
-    for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-] > .highlight")) {
+    for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-]:not(.polyglot-signature) > .highlight")) {
       if (!code.querySelector(".copybtn")) code.append(button.cloneNode());
     }
     // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
@@ -244,7 +244,7 @@
     if (up) {
       addEventListener("scroll", () => { up.hidden = scrollY < 2 * innerHeight; }, { passive: true });
     }
-  });
+  }, { timeout: 1000 });  // a machine that is never idle must not wait for ever
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.(".copybtn");
     if (!button) return;

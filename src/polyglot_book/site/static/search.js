@@ -25,11 +25,11 @@ const joined = (text, language) => {
     .replace(/([\u2018-\u201d\u3000-\u303f\uff00-\uffef](?:<\/?mark>)*) /g, "$1");
 };
 
-// Pagefind's first index is that of the pages of no language; each language has its own.
+// Pagefind's first index is that of the pages for all readers; each language has its own, and its pages come first.
 let loaded = null;
 const load = async (languages) => {
   const pagefind = await import(new URL("pagefind/none/pagefind.js", site));
-  await pagefind.options({ ranking: WEIGHTS });
+  await pagefind.options({ ranking: { metaWeights: { page: 1, section: 1, title: 1 } }, indexWeight: 0.02 });
   await Promise.all(languages.map((code) => pagefind.mergeIndex(new URL(`pagefind/${code}/`, site).pathname, {
     language: "en", // how the index is split, not what it speaks: see search.py
     excerptLength: code.startsWith("zh") ? 80 : 30,
@@ -62,7 +62,7 @@ const build = (button, words) => {
     make("form", {}, field, close), status, list);
 
   const entry = ({ url, meta, excerpt }) => {
-    const language = languages.find((code) => url.includes(`/${code}/`)) ?? document.documentElement.lang;
+    const language = languages.find((code) => url.includes(`/${code}/`)) ?? button.dataset.otherwise;
     const text = make("span", { class: "polyglot-search-excerpt" });
     text.innerHTML = joined(excerpt, language); // Pagefind has escaped all but its own marks
     const title = make("span", { class: "polyglot-search-title" }, joined(meta.title, language));

@@ -1,0 +1,187 @@
+"""The directive `api-reference`: the public names of the book's package, from their docstrings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ConfigError as SphinxConfigError
+from sphinx.util.docutils import SphinxDirective
+
+from polyglot_book import docstrings
+from polyglot_book.library import Entry, Library
+
+# What the environment remembers of the names that chapters link to.
+_SEEN = "polyglot_reference"
+_RUBRICS = {"Args": "Arguments"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The page of a package's names.
+
+    Attributes:
+        docname: The page.
+        library: The package.
+    """
+
+    docname: str
+    library: Library
+
+    @classmethod
+    def from_config(cls, config: Config, confdir: str | Path) -> Reference | None:
+        """Read Sphinx's configuration; None where the book has no such page."""
+        wanted = config.polyglot_api
+        if not wanted:
+            return None
+        if not {"page", "package"} <= wanted.keys() <= {"page", "package", "modules"}:
+            raise SphinxConfigError(f"polyglot_api: expected page, package, perhaps modules, got {[*wanted]}")
+        return cls(wanted["page"], _library(Path(confdir, wanted["package"]), *wanted.get("modules", ())))
+
+
+@lru_cache(maxsize=1)
+def _library(root: Path, *modules: str) -> Library:
+    """Read the package once in a build."""
+    try:
+        return Library(root, modules)
+    except (ValueError, SyntaxError) as error:
+        raise SphinxConfigError(f"polyglot_api: {error}") from None
+
+
+# Sphinx event: env-updated
+def refresh_links(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Have every page written again where names have come or gone, since any may link to them."""
+    found = Reference.from_config(app.config, app.confdir)
+    now = sorted(found.library.paths) if found else []
+    before = getattr(env, _SEEN, None)
+    setattr(env, _SEEN, now)
+    return [] if before in (None, now) else sorted(env.found_docs)
+
+
+class ApiReference(SphinxDirective):
+    """List the modules of the package, in each its names."""
+
+    def run(self) -> list[nodes.Node]:
+        """Make the sections."""
+        reference = Reference.from_config(self.config, self.env.app.confdir)
+        if reference is None or reference.docname != self.env.docname:
+            raise self.error(f"polyglot_api: page: expected {self.env.docname}, where the names stand")
+        library = reference.library
+        for file in library.files:
+            self.env.note_dependency(str(file))
+        made: list[nodes.Node] = list(_documented(library.doc, _Names(library, library.name)))
+        for each in library.sections:
+            section = _section(each.path, each.path, "polyglot-module")
+            section += _documented(each.doc, _Names(library, each.path))
+            section += [_entry(entry, library) for entry in each.entries]
+            made.append(section)
+        return made
+
+
+class _Names:
+    """What names in a docstring mean: those of its module, and those that the package exports."""
+
+    def __init__(self, library: Library, module: str, entry: Entry | None = None) -> None:
+        self._library, self._module = library, module
+        self._own = entry.path if entry else ""
+        self._parameters: Collection[str] = entry.parameters if entry else ()
+
+    def code(self, text: str) -> nodes.Node:
+        literal = nodes.literal(text, text)
+        name = text.partition("(")[0]
+        if name in self._parameters:
+            return literal
+        paths = (name, f"{self._module}.{name}", f"{self._library.name}.{name}")
+        found = next(filter(None, map(self._library.find, paths)), None)
+        return literal if found in (None, self._own) else linked(f"#{found}", literal)
+
+
+def linked(address: str, literal: nodes.literal) -> nodes.reference:
+    """Let code lead to the entry of what it names."""
+    return nodes.reference("", "", literal, refuri=address, internal=True, classes=["polyglot-name"])
+
+
+def _section(identifier: str, name: str, kind: str) -> nodes.section:
+    title = nodes.title("", "", nodes.literal(name, name))
+    return nodes.section("", title, ids=[identifier], classes=[kind])
+
+
+def _entry(entry: Entry, library: Library) -> nodes.section:
+    section = _section(entry.path, entry.name, "polyglot-entry")
+    section += _signature(entry)
+    names = _Names(library, entry.module, entry)
+    if entry.bases:
+        parts: list[nodes.Node] = [nodes.Text("Base: ")]
+        for base in entry.bases:
+            literal = nodes.literal(base, base)
+            parts += [nodes.Text(", ")] * (len(parts) > 1)
+            parts.append(linked(f"#{library.find(base)}", literal) if library.find(base) else literal)
+        section += nodes.paragraph("", "", *parts)
+    fields = [each.name for each in entry.fields]
+    told = [node for doc in entry.docs for node in _documented(doc, names, fields)]
+    # Where it is from stands last, behind what its parameters are.
+    section += sorted(told, key=lambda node: node.astext().startswith("Source:"))
+    commented = [(each.name, each.comment) for each in entry.fields if each.comment]
+    if commented:
+        section += [nodes.rubric("", "Attributes"), _definitions(commented, names)]
+    for method in entry.methods:
+        box = nodes.container(ids=[method.path], classes=["polyglot-method"])
+        box += _signature(method)
+        for doc in method.docs:
+            box += _documented(doc, _Names(library, method.module, method))
+        section += box
+    return section
+
+
+def _signature(entry: Entry) -> nodes.literal_block:
+    return nodes.literal_block(
+        entry.signature, entry.signature, language="python", classes=["polyglot-signature"]
+    )
+
+
+def _documented(doc: str, names: _Names, fields: Collection[str] = ()) -> Iterator[nodes.Node]:
+    if not doc:
+        return
+    for block in docstrings.blocks(doc, fields):
+        if block.kind == "code":
+            yield nodes.literal_block(block.text, block.text, language="python")
+        elif block.kind == "heading":
+            yield nodes.rubric("", _RUBRICS.get(block.text, block.text))
+        elif block.kind == "names":
+            yield _definitions(block.items, names)
+        elif block.kind == "points":
+            items = [nodes.list_item("", _paragraph(text, names)) for _, text in block.items]
+            yield nodes.bullet_list("", *items)
+        else:
+            yield _paragraph(block.text, names)
+
+
+def _definitions(items: Collection[tuple[str, str]], names: _Names) -> nodes.definition_list:
+    made = nodes.definition_list()
+    for name, text in items:
+        term = nodes.term()
+        for number, each in enumerate(name.split(", ")):
+            term += [nodes.Text(", ")] * bool(number) + [nodes.literal(each, each)]
+        made += nodes.definition_list_item("", term, nodes.definition("", _paragraph(text, names)))
+    return made
+
+
+def _paragraph(text: str, names: _Names) -> nodes.paragraph:
+    made = nodes.paragraph()
+    for kind, part in docstrings.inlines(text):
+        if kind == "code":
+            made += names.code(part)
+        elif kind == "url":
+            # The theme draws an icon, which no font here has, at an address that is its own text.
+            made += nodes.reference("", part.partition("://")[2], refuri=part)
+        elif kind == "emphasis":
+            made += nodes.emphasis("", part)
+        else:
+            made += nodes.Text(part)
+    return made

@@ -1,0 +1,1 @@
+"""What the clinic can examine, a module for each family."""

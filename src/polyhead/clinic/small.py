@@ -1,0 +1,166 @@
+"""A decoder small enough to read, with the parts of a modern one: what the clinic plants its bugs in."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polyhead.cache import DecoderCache, LayerCache, places
+from polyhead.functional import masked_softmax
+from polyhead.positions import RotaryPositions
+
+VOCAB_SIZE, EMBED_DIM, HEAD_DIM, NUM_HEADS, NUM_KV_HEADS, NUM_LAYERS = 23, 20, 8, 6, 2, 2
+DROPOUT = 0.1
+
+
+class Asked(NamedTuple):
+    """What decides who may see whom in one call."""
+
+    num_cached: int
+    num_new: int
+    tokens: Tensor | None  # (batch, 1, num_keys): which keys are no padding
+    documents: Tensor | None  # (batch, num_keys): which document each key belongs to
+    watched: bool  # whether the weights are asked for
+
+
+class SmallLayer(nn.Module):
+    """The parameters of one layer."""
+
+    def __init__(self, sinks: bool) -> None:
+        """Make them; `sinks` adds a learned logit for each head."""
+        super().__init__()
+        self.attention_norm, self.ffn_norm = (nn.RMSNorm(EMBED_DIM, eps=1e-6) for _ in range(2))
+        self.query = nn.Linear(EMBED_DIM, NUM_HEADS * HEAD_DIM)
+        self.key, self.value = (nn.Linear(EMBED_DIM, NUM_KV_HEADS * HEAD_DIM, bias=False) for _ in range(2))
+        self.output = nn.Linear(NUM_HEADS * HEAD_DIM, EMBED_DIM, bias=False)
+        self.up, self.down = nn.Linear(EMBED_DIM, 2 * EMBED_DIM), nn.Linear(2 * EMBED_DIM, EMBED_DIM)
+        self.sinks = nn.Parameter(torch.zeros(NUM_HEADS)) if sinks else None
+
+
+class SmallDecoder(nn.Module):
+    """Token ids to logits, in float64: rotary positions, grouped heads, a sliding window.
+
+    Every method is a decision that can go wrong; a planted bug is a subclass that takes one of them wrongly.
+    """
+
+    num_layers = NUM_LAYERS
+
+    def __init__(
+        self, window: int = 4, softcap: float | None = None, sinks: bool = False, learned: bool = False
+    ) -> None:
+        """Make the layers: with `learned`, positions come from a table and are not rotary."""
+        super().__init__()
+        self.window, self.softcap, self.dropout = window, softcap, DROPOUT
+        self.embedding = nn.Embedding(VOCAB_SIZE, EMBED_DIM)
+        self.table = nn.Embedding(64, EMBED_DIM) if learned else None
+        self.rotary = nn.Identity() if learned else RotaryPositions(HEAD_DIM, pairs="halves")
+        self.layers: Any = nn.ModuleList(SmallLayer(sinks) for _ in range(NUM_LAYERS))
+        self.norm, self.logits = nn.RMSNorm(EMBED_DIM, eps=1e-6), nn.Linear(EMBED_DIM, VOCAB_SIZE, bias=False)
+
+    def new_cache(self) -> DecoderCache:
+        """An empty cache for one batch of sequences."""
+        return DecoderCache(NUM_LAYERS)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+        positions: Tensor | None = None,
+        documents: Tensor | None = None,
+        need_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, list[Tensor]]:
+        """Logits, (batch, length, vocab_size), and with `need_weights` the weights of each layer."""
+        placed, tokens = self.placed(token_ids, mask, cache, documents)
+        positions = placed if positions is None else positions
+        num_cached = 0 if cache is None else cache.length
+        asked = Asked(num_cached, token_ids.shape[1], tokens, documents, need_weights)
+        visible = self.visible(asked).unsqueeze(-3)  # the same for every head
+        x = self.embedding(token_ids) + (0.0 if self.table is None else self.table(positions))
+        parts: list[Any] = [None] * NUM_LAYERS if cache is None else cache.begin(NUM_LAYERS, None)
+        collected = []
+        for layer, part in zip(self.layers, parts, strict=True):
+            update, weights = self.attention(layer, layer.attention_norm(x), positions, visible, part)
+            x = x + update
+            x = x + layer.down(F.silu(layer.up(layer.ffn_norm(x))))
+            collected.append(weights)
+        if cache is not None:
+            cache.finish(parts, tokens, None)
+        logits: Tensor = self.logits(self.norm(x))
+        return (logits, collected) if need_weights else logits
+
+    def attention(
+        self, layer: SmallLayer, x: Tensor, positions: Tensor, visible: Tensor, cache: LayerCache | None
+    ) -> tuple[Tensor, Tensor]:
+        """What a layer's attention gives, and its weights, (batch, num_heads, length, num_keys)."""
+        query, key, value = self.heads(layer, x)
+        query, key = self.turned(query, key, positions)
+        if cache is not None:
+            key, value = cache.self_attention.update(key, value)
+            cache.self_attention.advance()
+        key, value = self.shared(key), self.shared(value)
+        weights = self.weights(self.scores(query, key), visible, layer.sinks)
+        weights = self.dropped(weights)
+        return layer.output((weights @ value).transpose(1, 2).flatten(2)), weights
+
+    def placed(
+        self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The positions, which padding does not count in, and which keys are no padding."""
+        positions, tokens = places(token_ids, mask, cache)
+        if documents is not None:  # how many tokens of the same document stand before
+            positions = (documents[:, :, None] == documents[:, None]).tril().sum(dim=-1) - 1
+        return positions, tokens
+
+    def visible(self, asked: Asked) -> Tensor:
+        """Who may see whom: (length, num_keys), or with a batch before."""
+        rows = torch.arange(asked.num_new)[:, None] + asked.num_cached
+        columns = torch.arange(asked.num_cached + asked.num_new)
+        allowed = self.rule(rows, columns)
+        if asked.tokens is not None:
+            allowed = allowed & asked.tokens
+        if asked.documents is not None:
+            allowed = allowed & (asked.documents[:, :, None] == asked.documents[:, None])
+        return allowed
+
+    def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Each token sees itself and those before it, `window` tokens in all."""
+        return (columns <= rows) & (columns > rows - self.window)
+
+    def heads(self, layer: SmallLayer, x: Tensor) -> list[Tensor]:
+        """Queries, keys and values, each (batch, heads, length, head_dim)."""
+        projected = (layer.query(x), layer.key(x), layer.value(x))
+        return [torch.unflatten(each, -1, (-1, HEAD_DIM)).transpose(1, 2) for each in projected]
+
+    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys, turned by their positions."""
+        if self.table is not None:
+            return query, key
+        return self.rotary(query, positions), self.rotary(key, positions)
+
+    def shared(self, x: Tensor) -> Tensor:
+        """Keys or values for every query head: neighbours share one."""
+        return x.repeat_interleave(NUM_HEADS // NUM_KV_HEADS, dim=1)
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        """(batch, num_heads, length, num_keys)."""
+        return self.capped(query @ key.mT / HEAD_DIM**0.5)
+
+    def capped(self, scores: Tensor) -> Tensor:
+        """No score larger than `softcap`, if there is one."""
+        return scores if self.softcap is None else self.softcap * torch.tanh(scores / self.softcap)
+
+    def weights(self, scores: Tensor, visible: Tensor, sinks: Tensor | None) -> Tensor:
+        """The softmax over the visible keys; a sink takes its part, and is left out."""
+        if sinks is None:
+            return masked_softmax(scores, visible)
+        column = sinks[:, None, None].expand(*scores.shape[:-1], 1)
+        scores, visible = torch.cat((scores, column), dim=-1), F.pad(visible, (0, 1), value=True)
+        return masked_softmax(scores, visible)[..., :-1]
+
+    def dropped(self, weights: Tensor) -> Tensor:
+        """Dropout, in training alone."""
+        return F.dropout(weights, self.dropout, self.training)

@@ -1,0 +1,158 @@
+"""The page of the library's names: each public name has an entry, and names in the chapters lead there."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+import polyhead
+from polyglot_book.chapters import read_all
+from polyglot_book.config import Book
+from polyglot_book.library import Library
+from tests.pages import Page, parse
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"][
+    "polyglot_api"
+]
+# What makes a page heavier is few bytes: links to one page are much alike.
+MOST_BYTES = 1000
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return Library(ROOT / SETTINGS["package"], SETTINGS["modules"])
+
+
+@pytest.fixture(scope="module")
+def page(site: Path) -> Page:
+    return parse((site / f"{SETTINGS['page']}.html").read_text(encoding="utf-8"))
+
+
+def test_every_public_name_has_an_entry(library: Library) -> None:
+    names = [f"polyhead.{name}" for name in polyhead.__all__]
+    for path in sorted(each.path for each in library.sections):
+        module = importlib.import_module(path)
+        names += [f"{path}.{name}" for name in getattr(module, "__all__", ())]
+    assert len(names) > 150
+    assert [name for name in names if library.find(name) is None] == []
+
+
+def test_an_entry_says_what_python_says(library: Library) -> None:
+    for section in library.sections:
+        for entry in section.entries:
+            *_, name = entry.path.split(".")
+            thing = getattr(importlib.import_module(entry.path.rpartition(".")[0]), name)
+            if inspect.isfunction(thing):
+                assert entry.docs[0] == inspect.getdoc(thing), entry.path
+                assert entry.parameters == set(inspect.signature(thing).parameters), entry.path
+
+
+def test_the_built_page_is_that_of_the_library(library: Library, page: Page) -> None:
+    ids = {each.attributes["id"] for each in page.css("article [id]")}
+    assert library.paths <= ids
+    # A reader of a signature can look up what its kinds are.
+    signature = page.css_first('[id="polyhead.MultiHeadAttention"] .polyglot-signature')
+    assert {each.attributes["href"] for each in signature.css("a")} >= {"#polyhead.checked.Size"}
+
+
+def test_every_name_that_a_chapter_uses_has_an_entry(book: Book, library: Library) -> None:
+    missing = set()
+    for chapter in read_all(book)[0].values():
+        trees = [tree for cell in chapter.code if (tree := _parsed(cell.source))]
+        imported = dict(_imported(trees))
+        for node in (node for tree in trees for node in ast.walk(tree)):
+            if isinstance(node, ast.Attribute) and (path := _path(node, imported)):
+                public = not any(part.startswith("_") for part in path.split("."))
+                if public and _is_code(path) and library.find(path) is None:
+                    missing.add(f"{chapter.where}: {path}")
+        missing |= {
+            f"{chapter.where}: {path}"
+            for path in imported.values()
+            if _is_code(path) and library.find(path) is None
+        }
+    assert missing == set(), "name them in polyglot_api in _config.yml:\n" + "\n".join(sorted(missing))
+
+
+def _parsed(code: str) -> ast.Module | None:
+    try:
+        return ast.parse(code)
+    except SyntaxError:
+        return None
+
+
+def _imported(trees: list[ast.Module]) -> Iterator[tuple[str, str]]:
+    yield "polyhead", "polyhead"
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "polyhead":
+            yield from ((each.asname or each.name, f"{node.module}.{each.name}") for each in node.names)
+
+
+def _path(node: ast.expr, imported: dict[str, str]) -> str | None:
+    if isinstance(node, ast.Name):
+        return imported.get(node.id)
+    if isinstance(node, ast.Attribute) and (path := _path(node.value, imported)):
+        return f"{path}.{node.attr}"
+    return None
+
+
+def _is_code(path: str) -> bool:
+    """Whether a path names a function or a class of the library: no module, no method, no number."""
+    if path == "polyhead":
+        return False
+    thing: Any = polyhead
+    for name in path.split(".")[1:]:
+        if inspect.isclass(thing):
+            return False
+        if isinstance(thing, ModuleType) and not hasattr(thing, name):
+            try:
+                importlib.import_module(f"{thing.__name__}.{name}")
+            except ImportError:
+                return False
+        thing = getattr(thing, name, None)
+    home = getattr(thing, "__module__", None) or ""
+    return (inspect.isfunction(thing) or inspect.isclass(thing)) and home.startswith("polyhead")
+
+
+def test_links_to_names_lead_to_entries_and_weigh_little(site: Path, page: Page, book: Book) -> None:
+    ids = {each.attributes["id"] for each in page.css("[id]")}
+    link = re.compile(
+        r'<a (?:class="polyglot-name[^"]*" )?href="\.\./api\.html#([^"]+)">(.*?)</a>', re.DOTALL
+    )
+    wrong, heavy, found = [], [], 0
+    for code in book.languages:
+        for path in sorted((site / book.folder / code).glob("*.html")):
+            html = path.read_text(encoding="utf-8")
+            names = link.findall(html)
+            found += len(names)
+            wrong += [f"{code}/{path.name}: {name}" for name, _ in names if name not in ids]
+            more = len(gzip.compress(html.encode())) - len(gzip.compress(link.sub(r"\2", html).encode()))
+            heavy += [f"{code}/{path.name}: {more} bytes"] if more > MOST_BYTES else []
+    assert (wrong, heavy) == ([], [])
+    assert found > 1000
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "wanted"),
+    [
+        ("en/02-masks", "causal_mask", "polyhead.causal_mask"),
+        ("zh-TW/04-heads-in-parallel", "MultiHeadAttention", "polyhead.MultiHeadAttention"),
+        ("ko/08-cross-attention", "DecoderLayer.forward", "polyhead.DecoderLayer.forward"),
+        ("zh-CN/01-single-head", "polyhead.show", "polyhead.show"),  # in code
+        ("en/05-positions", "checks.rotary_positions", "polyhead.checks.rotary_positions"),
+    ],
+)
+def test_names_in_chapters_lead_to_their_entries(site: Path, where: str, name: str, wanted: str) -> None:
+    chapter = parse((site / "book" / f"{where}.html").read_text(encoding="utf-8"))
+    links = {each.text(): each.attributes["href"] for each in chapter.css("article a[href^='../api.html#']")}
+    assert links.get(name) == f"../api.html#{wanted}"
