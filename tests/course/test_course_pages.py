@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,21 @@ NAMES |= {
     *("violin", "viola", "Paris has a Church Road", "church", "paris"),
     *("it", "tired", "wide", "… too wide", "street", "animal"),
     "The animal did not cross the street because it was too tired",
+}
+# Parts of models, and models, of chapters 12 and 13.
+NAMES |= {
+    *("LayerNorm", "RMSNorm", "SwiGLU", "QK-norm", "sink", "bfloat16", "FlashAttention", "Qwen3", "CLDR"),
+    *("GPT-2(2019)", "Llama 3(2024)", "Qwen3(2025)", "gpt-oss(2025)"),
+    *("GPT-2（2019）", "Llama 3（2024）", "Qwen3（2025）", "gpt-oss（2025）"),
+    *("TransformerLens", "LLMs-from-scratch", "mlx-lm", "（multi-query attention，"),
+}
+# Papers and public threads, by a name with a year or number: "Shazeer 2020", "keras 23038".
+NAMES |= {
+    name
+    for chapter in (ROOT / "chapters").glob("*/1[23]-*.md")
+    for name in re.findall(
+        r"\[([A-Z][^\]]* \d+|[\w.-]+[ ，]\d+)\]\(https:", chapter.read_text(encoding="utf-8")
+    )
 }
 SOURCES = "#sources"
 

@@ -1,1 +1,1 @@
-"""Kernels for nbval that have torch, matplotlib and IPython loaded when they begin."""
+"""Kernels for nbval that have torch, transformers, matplotlib and IPython loaded when they begin."""

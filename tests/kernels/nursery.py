@@ -34,6 +34,7 @@ def wait(address: str) -> tuple[socket.socket, list[str]]:
 def _taken_over(client: socket.socket) -> list[str]:
     """Take over the client's streams, folder and environment; its arguments."""
     length, streams, _, _ = socket.recv_fds(client, 4, 3)
+    arguments: list[str]
     with client.makefile("rb") as request:
         arguments, folder, environment = json.loads(request.read(int.from_bytes(length, "big")))
     for number, stream in enumerate(streams):
