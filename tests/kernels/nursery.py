@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
@@ -9,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 
 
 def wait(address: str) -> tuple[socket.socket, list[str]]:
@@ -16,8 +18,13 @@ def wait(address: str) -> tuple[socket.socket, list[str]]:
     server = socket.socket(socket.AF_UNIX)
     server.bind(address)
     server.listen()
-    import torch  # noqa: F401
+    from polyhead import peers
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tqdm misses a progress bar
+        for name in ("ipykernel.kernelapp", "matplotlib.pyplot", "transformers.models.bert.modeling_bert"):
+            importlib.import_module(name)  # the last one with the many modules that all models share
+    peers.d2l()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         ready, _, _ = select.select([server, sys.stdin], [], [])
