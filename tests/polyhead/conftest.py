@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import hypothesis
 import jaxtyping
@@ -35,3 +36,11 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def in_one_graph(unchecked: None) -> Iterator[Callable[..., Any]]:
+    """Compiles a function or a module, and fails where that would take more than one graph."""
+    torch.compiler.reset()
+    yield lambda thing, backend="eager": torch.compile(thing, backend=backend, fullgraph=True)
+    torch.compiler.reset()

@@ -11,8 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from polyhead import (
     Decoder,
@@ -36,6 +34,7 @@ from polyhead import (
 )
 from polyhead.heads import Head, ablate, prune
 from tests.polyhead.hugging_face import transformers
+from tests.polyhead.memory import LargestFloat
 from tests.polyhead.torch_twins import stirred
 
 BATCH, LENGTH, EMBED_DIM, HEADS, KV_HEADS, HEAD_DIM, WINDOW = 3, 11, 26, 6, 2, 10, 4
@@ -441,21 +440,6 @@ def test_own_sizes_can_be_copied():
 # ---- memory, compilers, autocast
 
 
-class LargestFloat(TorchDispatchMode):
-    """Notes how many floating-point numbers the largest tensor of any operation holds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numel = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        found = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(found):
-            if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
-                self.numel = max(self.numel, leaf.untyped_storage().nbytes() // leaf.element_size())
-        return found
-
-
 LONG = 1024
 FEW = {"rotary": RotaryPositions(4), "qk_norm": 0.1, "sinks": True}
 
@@ -516,20 +500,13 @@ def test_a_whole_model_makes_no_matrix_either():
     assert largest(model, torch.zeros(1, LONG).long()) <= 24 * LONG
 
 
-@pytest.fixture
-def compiled():
-    torch.compiler.reset()
-    yield lambda module: torch.compile(module, backend="eager", fullgraph=True)
-    torch.compiler.reset()
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("options", [{}, {"windows": [3, None]}], ids=["causal", "windows"])
-def test_compiles_into_one_graph(compiled, options):
+def test_compiles_into_one_graph(in_one_graph, options):
     model = llama(**options)
-    assert_close(compiled(model)(IDS), model(IDS), **EXACT)
+    assert_close(in_one_graph(model)(IDS), model(IDS), **EXACT)
     mask = torch.arange(LENGTH) >= torch.tensor([[0], [3], [9]])
-    assert_close(compiled(model)(IDS, mask), model(IDS, mask), **EXACT)
+    assert_close(in_one_graph(model)(IDS, mask), model(IDS, mask), **EXACT)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

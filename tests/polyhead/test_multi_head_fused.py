@@ -10,10 +10,9 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from polyhead import KVCache, MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from tests.polyhead.memory import LargestFloat
 
 BATCH, QUERIES, KEYS, HEADS, HEAD_DIM = 2, 3, 5, 6, 7
 EMBED_DIM = HEADS * HEAD_DIM
@@ -401,21 +400,6 @@ def test_blind_in_one_head_only(need_weights):
 # ---- memory
 
 
-class LargestTensor(TorchDispatchMode):
-    """Notes how many floating-point numbers the largest tensor of any operation holds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numel = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        found = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(found):
-            if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
-                self.numel = max(self.numel, leaf.untyped_storage().nbytes() // leaf.element_size())
-        return found
-
-
 LENGTH = 256
 LONG = {
     "plain": {},
@@ -428,7 +412,7 @@ LONG = {
 def largest(dtype: torch.dtype = torch.float32, **options) -> int:
     module = MultiHeadAttention(8, 2, num_kv_heads=1).to(dtype)
     x = torch.randn(1, LENGTH, 8, dtype=dtype, requires_grad=True)
-    with LargestTensor() as mode:
+    with LargestFloat() as mode:
         output, _ = module(x, **options)
         output.sum().backward()
     return mode.numel
@@ -504,30 +488,23 @@ COMPILED = {
 }
 
 
-@pytest.fixture
-def compiler():
-    torch.compiler.reset()
-    yield lambda module, backend: torch.compile(module, backend=backend, fullgraph=True)
-    torch.compiler.reset()
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("options", COMPILED.values(), ids=COMPILED.keys())
-def test_compiles_into_one_graph(compiler, options):
+def test_compiles_into_one_graph(in_one_graph, options):
     module = module_of(torch.float32, num_kv_heads=2)
     x = torch.randn(BATCH, KEYS, EMBED_DIM)
-    compiled = compiler(module, "eager")
+    compiled = in_one_graph(module, "eager")
     assert_close(compiled(x, **options), module(x, **options))
     memory = torch.randn(BATCH, KEYS, EMBED_DIM)
     assert_close(compiled(x, memory, **options), module(x, memory, **options))
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_compiles_backward_too(compiler):
+def test_compiles_backward_too(in_one_graph):
     module = module_of(torch.float32, num_kv_heads=2)
     x, mask = torch.randn(BATCH, KEYS, EMBED_DIM), padding_mask(torch.tensor([2, 0]), KEYS)
     expected, _ = everything(module, x, mask=mask, is_causal=True)
-    compiled = compiler(module, "aot_eager")
+    compiled = in_one_graph(module, "aot_eager")
     leaf = x.clone().requires_grad_()
     module.zero_grad()
     output, _ = compiled(leaf, mask=mask, is_causal=True)

@@ -52,13 +52,6 @@ MODULES = {
 }
 
 
-@pytest.fixture
-def in_one_graph():
-    torch.compiler.reset()
-    yield lambda thing: torch.compile(thing, backend="eager", fullgraph=True)
-    torch.compiler.reset()
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("function", "arguments"), FUNCTIONS.values(), ids=FUNCTIONS.keys())
 def test_functions_compile_into_one_graph(function, arguments, in_one_graph):
