@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 
-from polyglot_book.chapters import Chapter
 from polyglot_book.config import Book
 from polyglot_book.contents import outline, overview
 
@@ -49,31 +52,57 @@ def _without_docstrings(source: bytes) -> bytes:
     return b"\n".join(line for line in lines if line.strip())
 
 
-def state(book: Book, code: str, chapter: Chapter, library: str) -> str:
+def state(book: Book, code: str, text: str, library: str) -> str:
     """Give the state of what a chapter's outputs depend on beside its code.
 
     Args:
         book: The book.
         code: The chapter's language.
-        chapter: The chapter.
+        text: The chapter.
         library: The hash of the library, which all chapters share.
     """
-    source = "\n".join(cell.source for cell in chapter.code)
-    asked = [each for each in (outline, overview) if f"{each.__name__}(" in source]
+    asked = [each for each in (outline, overview) if f"{each.__name__}(" in text]
     told = "".join(json.dumps(each(book.notebooks_dir(code))) for each in asked)
     return hashlib.sha256(f"{library}{told}".encode()).hexdigest() if told else library
 
 
-def read_records(book: Book) -> dict[str, str]:
-    """Read with which state each notebook was last executed; in a fresh clone nothing is known."""
-    try:
-        records = json.loads((book.root / RECORDS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return records if isinstance(records, dict) else {}
+def pair_hash(chapter: bytes, notebook: bytes) -> str:
+    """Hash a chapter, its stored notebook, and the code that compares them."""
+    digest = hashlib.sha256(_tools())
+    for each in (chapter, notebook):
+        digest.update(hashlib.sha256(each).digest())
+    return digest.hexdigest()
 
 
-def write_records(book: Book, records: dict[str, str]) -> None:
-    """Write with which state each notebook was last executed."""
-    text = json.dumps(records, indent=0, sort_keys=True)
-    (book.root / RECORDS).write_text(text, encoding="utf-8")
+@cache
+def _tools() -> bytes:
+    own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return b"".join([*own, *(version(each).encode() for each in ("jupytext", "nbformat"))])
+
+
+@dataclass
+class Records:
+    """What is known of the notebooks here; in a fresh clone nothing is.
+
+    Attributes:
+        executed: With which `state` each notebook was last executed.
+        compared: The `pair_hash` of each notebook that was found to be what its chapter makes.
+    """
+
+    executed: dict[str, str] = field(default_factory=dict)
+    compared: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, book: Book) -> Records:
+        """Read them; what cannot be read is not known."""
+        try:
+            found = json.loads((book.root / RECORDS).read_text(encoding="utf-8"))
+            return cls(dict(found["executed"]), dict(found["compared"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls()
+
+    def write(self, book: Book) -> None:
+        """Write them, where they are not what is written there."""
+        if self != self.read(book):
+            text = json.dumps(asdict(self), indent=0, sort_keys=True)
+            (book.root / RECORDS).write_text(text, encoding="utf-8")

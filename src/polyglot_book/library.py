@@ -107,6 +107,8 @@ class Library:
                 self._paths[found] = f"{self.name}.{name}"
         self._entries: dict[str, Entry] = {}
         self._found: dict[str, str | None] = {}
+        # Path -> the section in which its entry stands.
+        self._homes: dict[str, str] = {}
         self.sections = tuple(self._sections(list(modules)))
 
     @property
@@ -118,6 +120,14 @@ class Library:
     def paths(self) -> set[str]:
         """The paths of all modules, names and methods that have an entry."""
         return {*self._entries, *(each.path for each in self.sections)}
+
+    def section_of(self, path: str) -> str:
+        """Give the path of the section in which an entry stands, or that it is.
+
+        Raises:
+            KeyError: There is no such entry.
+        """
+        return self._homes[path]
 
     def find(self, path: str) -> str | None:
         """Give the path of the entry that something has, by whichever way it is reached; None without one.
@@ -203,6 +213,8 @@ class Library:
             entries = tuple(self._entry(home, name) for home, name in own)
             source = self._module(path)
             if entries and source:
+                here = [path, *(each.path for entry in entries for each in (entry, *entry.methods))]
+                self._homes |= dict.fromkeys(here, path)
                 yield Section(path, ast.get_docstring(source.tree) or "", entries)
 
     def _public(self, path: str) -> list[str]:

@@ -17,7 +17,7 @@ from polyglot_book.chapters import Chapter, read_chapter, read_text, stems
 from polyglot_book.config import Book
 from polyglot_book.edits import write_atomically
 from polyglot_book.execution import CellFailure, execute, is_starter
-from polyglot_book.freshness import library_hash, read_records, state, write_records
+from polyglot_book.freshness import Records, library_hash, pair_hash, state
 
 _v4: Any = nbformat.v4  # its functions carry no types
 _new_node: Any = nbformat.NotebookNode
@@ -143,20 +143,25 @@ def _plan(book: Book, names: Iterable[str], everything: bool = False) -> tuple[l
 
     A notebook that there is no record of came with the project: it counts as made with the present library.
     """
-    records, library = read_records(book), library_hash(book)
-    known = dict(records)
+    records, library = Records.read(book), library_hash(book)
     execute, write = [], []
     for code, stem in select(book, names):
         name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
-        chapter = read_chapter(book, book.chapters_dir(code) / f"{stem}.md")
-        job = _Job(name, chapter, make_notebook(chapter), path, state(book, code, chapter, library))
+        source = book.chapters_dir(code) / f"{stem}.md"
+        text, stored = source.read_bytes(), path.read_bytes() if path.is_file() else b""
+        now, pair = state(book, code, text.decode(errors="replace"), library), pair_hash(text, stored)
+        if not everything and (records.executed.get(name), records.compared.get(name)) == (now, pair):
+            continue
+        chapter = read_chapter(book, source)
+        job = _Job(name, chapter, make_notebook(chapter), path, now)
         executed = not everything and carry_outputs(job.notebook, read_notebook(path))
-        if not executed or records.setdefault(name, job.state) != job.state:
+        if not executed or records.executed.setdefault(name, now) != now:
             execute.append(job)
-        elif to_bytes(job.notebook) != path.read_bytes():
+        elif to_bytes(job.notebook) != stored:
             write.append(job)
-    if records != known:
-        write_records(book, records)
+        else:
+            records.compared[name] = pair
+    records.write(book)
     return execute, write
 
 
@@ -207,7 +212,7 @@ async def _execute(book: Book, todo: list[_Job], limit: int, say: Say) -> bool:
     """Execute notebooks side by side, and start no new ones after a failure."""
     limit = min(limit, len(todo))
     say(f"executing {len(todo)} notebook{'s' * (len(todo) > 1)}, {limit} at a time")
-    gate, records = asyncio.Semaphore(limit), read_records(book)
+    gate, records = asyncio.Semaphore(limit), Records.read(book)
     done, failed = 0, False
 
     async def run(job: _Job) -> None:
@@ -225,8 +230,8 @@ async def _execute(book: Book, todo: list[_Job], limit: int, say: Say) -> bool:
                 say(f"{job.chapter.where}#{failure.cell}: the cell failed; mend it\n    {indented}")
                 return
             write_atomically(job.path, to_bytes(job.notebook))
-            records[job.name] = job.state
-            write_records(book, records)
+            records.executed[job.name] = job.state
+            records.write(book)
             done += 1
             say(f"[{done}/{len(todo)}] {job.name} {time.perf_counter() - started:.1f} s")
 

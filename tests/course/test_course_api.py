@@ -31,12 +31,21 @@ MOST_BYTES = 1000
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    return Library(ROOT / SETTINGS["package"], SETTINGS["modules"])
+    return Library(
+        ROOT / SETTINGS["package"], [each for listed in SETTINGS["pages"].values() for each in listed]
+    )
 
 
 @pytest.fixture(scope="module")
-def page(site: Path) -> Page:
-    return parse((site / f"{SETTINGS['page']}.html").read_text(encoding="utf-8"))
+def pages(site: Path) -> dict[str, Page]:
+    names = [f"{docname}.html" for docname in SETTINGS["pages"]]
+    return {Path(name).name: parse((site / name).read_text(encoding="utf-8")) for name in names}
+
+
+@pytest.fixture(scope="module")
+def ids(pages: dict[str, Page]) -> dict[str, str]:
+    """Give the page of each id."""
+    return {each.attributes["id"] or "": name for name, page in pages.items() for each in page.css("[id]")}
 
 
 def test_every_public_name_has_an_entry(library: Library) -> None:
@@ -58,12 +67,16 @@ def test_an_entry_says_what_python_says(library: Library) -> None:
                 assert entry.parameters == set(inspect.signature(thing).parameters), entry.path
 
 
-def test_the_built_page_is_that_of_the_library(library: Library, page: Page) -> None:
-    ids = {each.attributes["id"] for each in page.css("article [id]")}
-    assert library.paths <= ids
+def test_the_built_pages_are_those_of_the_library(
+    library: Library, pages: dict[str, Page], ids: dict[str, str]
+) -> None:
+    assert library.paths <= ids.keys()
+    assert {ids[path] for path in library.paths} == pages.keys()
     # A reader of a signature can look up what its kinds are.
-    signature = page.css_first('[id="polyhead.MultiHeadAttention"] .polyglot-signature')
-    assert {each.attributes["href"] for each in signature.css("a")} >= {"#polyhead.checked.Size"}
+    signature = pages["api.html"].css_first('[id="polyhead.MultiHeadAttention"] .polyglot-signature')
+    assert {each.attributes["href"] for each in signature.css("a")} >= {
+        "api-tools.html#polyhead.checked.Size"
+    }
 
 
 def test_every_name_that_a_chapter_uses_has_an_entry(book: Book, library: Library) -> None:
@@ -124,10 +137,9 @@ def _is_code(path: str) -> bool:
     return (inspect.isfunction(thing) or inspect.isclass(thing)) and home.startswith("polyhead")
 
 
-def test_links_to_names_lead_to_entries_and_weigh_little(site: Path, page: Page, book: Book) -> None:
-    ids = {each.attributes["id"] for each in page.css("[id]")}
+def test_links_to_names_lead_to_entries_and_weigh_little(site: Path, ids: dict[str, str], book: Book) -> None:
     link = re.compile(
-        r'<a (?:class="polyglot-name[^"]*" )?href="\.\./api\.html#([^"]+)">(.*?)</a>', re.DOTALL
+        r'<a (?:class="polyglot-name[^"]*" )?href="\.\./(api[-\w]*\.html)#([^"]+)">(.*?)</a>', re.DOTALL
     )
     wrong, heavy, found = [], [], 0
     for code in book.languages:
@@ -135,8 +147,8 @@ def test_links_to_names_lead_to_entries_and_weigh_little(site: Path, page: Page,
             html = path.read_text(encoding="utf-8")
             names = link.findall(html)
             found += len(names)
-            wrong += [f"{code}/{path.name}: {name}" for name, _ in names if name not in ids]
-            more = len(gzip.compress(html.encode())) - len(gzip.compress(link.sub(r"\2", html).encode()))
+            wrong += [f"{code}/{path.name}: {name}" for page, name, _ in names if ids.get(name) != page]
+            more = len(gzip.compress(html.encode())) - len(gzip.compress(link.sub(r"\3", html).encode()))
             heavy += [f"{code}/{path.name}: {more} bytes"] if more > MOST_BYTES else []
     assert (wrong, heavy) == ([], [])
     assert found > 1000
@@ -152,7 +164,9 @@ def test_links_to_names_lead_to_entries_and_weigh_little(site: Path, page: Page,
         ("en/05-positions", "checks.rotary_positions", "polyhead.checks.rotary_positions"),
     ],
 )
-def test_names_in_chapters_lead_to_their_entries(site: Path, where: str, name: str, wanted: str) -> None:
+def test_names_in_chapters_lead_to_their_entries(
+    site: Path, ids: dict[str, str], where: str, name: str, wanted: str
+) -> None:
     chapter = parse((site / "book" / f"{where}.html").read_text(encoding="utf-8"))
-    links = {each.text(): each.attributes["href"] for each in chapter.css("article a[href^='../api.html#']")}
-    assert links.get(name) == f"../api.html#{wanted}"
+    links = {each.text(): each.attributes["href"] for each in chapter.css("article a[href^='../api']")}
+    assert links.get(name) == f"../{ids[wanted]}#{wanted}"

@@ -48,6 +48,7 @@ def test_a_fresh_copy_executes_nothing(tiny: TinyBook, kernels: Kernels, tmp_pat
 )
 def test_new_prose_keeps_the_outputs(tiny: TinyBook, kernels: Kernels, old: str, new: str) -> None:
     make(tiny)
+    assert pending(tiny.book) == []
     name = "book/en/01-one.ipynb"
     marked = json.loads(stored(tiny)[name])
     marked["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["kept"]}]
@@ -63,6 +64,7 @@ def test_new_prose_keeps_the_outputs(tiny: TinyBook, kernels: Kernels, old: str,
 @pytest.mark.parametrize("what", ["code", "library", "comment", "data", "tag", "id", "outputs", "notebook"])
 def test_what_outputs_depend_on_is_executed_again(tiny: TinyBook, kernels: Kernels, what: str) -> None:
     make(tiny)
+    assert pending(tiny.book) == []
     chapter = "chapters/en/01-one.md"
     name = "book/en/01-one.ipynb"
     match what:

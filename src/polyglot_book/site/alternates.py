@@ -48,7 +48,7 @@ def add_alternates(
     own = pages.language_of(pagename)
     switcher: list[dict[str, Any]] = []
     context["polyglot_switcher"] = switcher
-    if pagename == pages.shared:
+    if pagename in pages.shared:
         return  # it is there in one language alone
     for language in pages.languages.values():
         sister = pages.sister(pagename, language, app.env.found_docs)

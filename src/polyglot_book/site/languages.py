@@ -18,19 +18,19 @@ class Pages:
     Attributes:
         languages: The languages by code, in the order of the switcher.
         folder: The folder of the languages' folders.
-        shared: The page that stands there once, in the reference language, for the readers of all; or none.
+        shared: The pages that stand there once, in the reference language, for the readers of all.
     """
 
     languages: dict[str, Language]
     folder: str
-    shared: str = ""
+    shared: tuple[str, ...] = ()
 
     @classmethod
     def from_config(cls, config: Config) -> Pages:
         """Read Sphinx's configuration."""
         try:
             languages = languages_from(config.polyglot_languages)
-            shared = config.polyglot_api.get("page", "")
+            shared = tuple(config.polyglot_api.get("pages", ()))
             return cls(languages, str(config.polyglot_folder).strip("/"), shared)
         except ConfigError as error:
             raise SphinxConfigError(str(error)) from None
@@ -42,7 +42,7 @@ class Pages:
 
     def language_of(self, docname: str) -> Language | None:
         """Give the language of a page, or None where readers of all languages choose one."""
-        if docname == self.shared:
+        if docname in self.shared:
             return self.reference
         prefix = f"{self.folder}/"
         code, slash, _ = docname.removeprefix(prefix).partition("/")
@@ -57,7 +57,7 @@ class Pages:
     def sister(self, docname: str, language: Language, known: Container[str]) -> str | None:
         """Give the same page in another language, or None where there is none."""
         own = self.language_of(docname)
-        if docname == self.shared:
+        if docname in self.shared:
             return docname if language == own and docname in known else None
         if own is None:
             return None

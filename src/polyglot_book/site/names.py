@@ -41,14 +41,14 @@ class LinkNames(SphinxPostTransform):
         """Link the names of this page."""
         reference = Reference.from_config(self.config, self.env.app.confdir)
         docname = self.env.docname
-        if reference is None or docname == reference.docname or reference.docname not in self.env.found_docs:
+        if reference is None or docname in reference.pages or not reference.ready(self.env.app):
             return
-        page = self.env.app.builder.get_relative_uri(docname, reference.docname)
         scope = Scope(reference.library, self.document)
         found = [(each, scope.path_of(each)) for each in self.document.findall(nodes.literal)]
         for literal, path in found:
             if path:
-                literal.replace_self(linked(f"{page}#{path}", literal.deepcopy()))
+                address = reference.address(self.env.app, docname, path)
+                literal.replace_self(linked(address, literal.deepcopy()))
 
 
 def _around(node: nodes.Node) -> Iterator[nodes.Element]:
@@ -115,22 +115,24 @@ def link_code(
 ) -> None:
     """Link the names in the code of a page's cells, and the types in signatures."""
     reference = Reference.from_config(app.config, app.confdir)
-    if reference is None or "body" not in context or reference.docname not in app.env.found_docs:
+    if reference is None or "body" not in context or not reference.ready(app):
         return
     library = reference.library
     modules = {each.path for each in library.sections}
     find: Callable[[str], str | None]
-    if pagename == reference.docname:
-        pattern, page, find = _SIGNATURE, "", _types(library).get
+    if pagename in reference.pages:
+        pattern, find = _SIGNATURE, _types(library).get
     else:
-        pattern, page = _CELL, app.builder.get_relative_uri(pagename, reference.docname)
-        scope = Scope(library, doctree)
+        pattern, scope = _CELL, Scope(library, doctree)
 
         def find(name: str) -> str | None:
             return library.find(scope.imported(name))
 
+    def address(path: str) -> str:
+        return reference.address(app, pagename, path)
+
     def link(code: re.Match[str]) -> str:
-        return code[1] + _CHAIN.sub(lambda names: _link(names, find, page, modules), code[2])
+        return code[1] + _CHAIN.sub(lambda names: _link(names, find, address, modules), code[2])
 
     context["body"] = pattern.sub(link, context["body"])
 
@@ -151,7 +153,10 @@ def _types(library: Library) -> dict[str, str]:
 
 
 def _link(
-    names: re.Match[str], find: Callable[[str], str | None], page: str, modules: Collection[str]
+    names: re.Match[str],
+    find: Callable[[str], str | None],
+    address: Callable[[str], str],
+    modules: Collection[str],
 ) -> str:
     """Link as many parts of a dotted name as have an entry together; a module only where nothing follows."""
     parts = list(_PART.finditer(names[0]))
@@ -159,5 +164,5 @@ def _link(
         path = find(".".join(part[1] for part in parts[:count]))
         if path and (count == len(parts) or path not in modules):
             end = parts[count - 1].end()
-            return f'<a href="{page}#{path}">{names[0][:end]}</a>{names[0][end:]}'
+            return f'<a href="{address(path)}">{names[0][:end]}</a>{names[0][end:]}'
     return names[0]

@@ -89,17 +89,24 @@ def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
 
 
 def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
-    """List the page that all languages share; beside it, itself and the other languages' first pages."""
-    if pages.shared not in app.env.found_docs:
+    """List the pages that all languages share; beside them, the other languages' first pages."""
+    present = [each for each in pages.shared if each in app.env.found_docs]
+    if not present:
         return []
-    here, own = pagename == pages.shared, pages.language_of(pagename)
-    page = {
-        "title": translate("API reference"),
-        "href": "#" if here else app.builder.get_relative_uri(pagename, pages.shared),
-        "current": here,
-        "open": here,
-        "language": "" if own == pages.reference else pages.reference.code,
-    }
+    here, own = pagename in present, pages.language_of(pagename)
+
+    def entry(docname: str, title: str, children: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "title": title,
+            "href": "#" if docname == pagename else app.builder.get_relative_uri(pagename, docname),
+            "current": docname == pagename,
+            "open": docname == pagename or bool(children),
+            "language": "" if own == pages.reference else pages.reference.code,
+            "children": children,
+        }
+
+    first, *others = present
+    parts = [entry(each, app.env.titles[each].astext(), []) for each in others if here]
     homes = [
         {
             "title": each.name,
@@ -110,7 +117,7 @@ def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
         for each in pages.languages.values()
         if here and each != own
     ]
-    return [page, *homes]
+    return [entry(first, translate("API reference"), parts), *homes]
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
@@ -128,6 +135,8 @@ def refresh_neighbours(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """
     pages = Pages.from_config(app.config)
     now: dict[str, Any] = {"docs": sorted(env.found_docs)}
+    shared = [each for each in pages.shared if each in env.titles]
+    now["shared"] = [env.titles[each].astext() for each in shared]
     for code, language in pages.languages.items():
         home = pages.home(language)
         order = [home, *_descendants(env, home)]
@@ -141,6 +150,7 @@ def refresh_neighbours(app: Sphinx, env: BuildEnvironment) -> list[str]:
             Path(app.outdir, f"{gone}.html").unlink(missing_ok=True)
         return sorted(env.found_docs)
     changed = {code for code in pages.languages if before.get(code) != now[code]}
-    return sorted(
+    stale = shared if before.get("shared") != now["shared"] else []
+    return stale + sorted(
         docname for docname in env.found_docs if (own := pages.language_of(docname)) and own.code in changed
     )

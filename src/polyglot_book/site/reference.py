@@ -1,8 +1,8 @@
-"""The directive `api-reference`: the public names of the book's package, from their docstrings."""
+"""The directive `api-reference`: public names of the book's package, from their docstrings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from sphinx.errors import ConfigError as SphinxConfigError
 from sphinx.util.docutils import SphinxDirective
 
 from polyglot_book import docstrings
-from polyglot_book.library import Entry, Library
+from polyglot_book.library import Entry, Library, Section
 
 # What the environment remembers of the names that chapters link to.
 _SEEN = "polyglot_reference"
@@ -24,14 +24,14 @@ _RUBRICS = {"Args": "Arguments"}
 
 @dataclass(frozen=True)
 class Reference:
-    """The page of a package's names.
+    """The pages of a package's names.
 
     Attributes:
-        docname: The page.
+        pages: The pages, each with the modules that stand on it; what else is exported stands on the last.
         library: The package.
     """
 
-    docname: str
+    pages: Mapping[str, Collection[str]]
     library: Library
 
     @classmethod
@@ -40,9 +40,26 @@ class Reference:
         wanted = config.polyglot_api
         if not wanted:
             return None
-        if not {"page", "package"} <= wanted.keys() <= {"page", "package", "modules"}:
-            raise SphinxConfigError(f"polyglot_api: expected page, package, perhaps modules, got {[*wanted]}")
-        return cls(wanted["page"], _library(Path(confdir, wanted["package"]), *wanted.get("modules", ())))
+        if wanted.keys() != {"package", "pages"} or not isinstance(wanted["pages"], dict):
+            raise SphinxConfigError(f"polyglot_api: expected package, and pages with modules, got {wanted}")
+        modules = [each for listed in wanted["pages"].values() for each in listed]
+        return cls(wanted["pages"], _library(Path(confdir, wanted["package"]), *modules))
+
+    def page_of(self, path: str) -> str:
+        """Give the page on which an entry stands."""
+        section, name = self.library.section_of(path), self.library.name
+        asked = {f"{name}.{each}": docname for docname, listed in self.pages.items() for each in listed}
+        inside = (docname for each, docname in asked.items() if each.startswith(f"{section}."))
+        return asked.get(section) or next(inside, [*self.pages][-1])
+
+    def address(self, app: Sphinx, docname: str, path: str) -> str:
+        """Give the address of an entry, as a page links to it."""
+        page = self.page_of(path)
+        return f"{app.builder.get_relative_uri(docname, page) if page != docname else ''}#{path}"
+
+    def ready(self, app: Sphinx) -> bool:
+        """Whether the book has all of the pages."""
+        return app.env.found_docs >= set(self.pages)
 
 
 @lru_cache(maxsize=1)
@@ -56,39 +73,40 @@ def _library(root: Path, *modules: str) -> Library:
 
 # Sphinx event: env-updated
 def refresh_links(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Have every page written again where names have come or gone, since any may link to them."""
+    """Have every page written again where names have come, gone or moved, since any may link to them."""
     found = Reference.from_config(app.config, app.confdir)
-    now = sorted(found.library.paths) if found else []
+    now = sorted((path, found.page_of(path)) for path in found.library.paths) if found else []
     before = getattr(env, _SEEN, None)
     setattr(env, _SEEN, now)
     return [] if before in (None, now) else sorted(env.found_docs)
 
 
 class ApiReference(SphinxDirective):
-    """List the modules of the package, in each its names."""
+    """List the modules of this page, in each its names; before the first of all, what the package says."""
 
     def run(self) -> list[nodes.Node]:
         """Make the sections."""
         reference = Reference.from_config(self.config, self.env.app.confdir)
-        if reference is None or reference.docname != self.env.docname:
-            raise self.error(f"polyglot_api: page: expected {self.env.docname}, where the names stand")
+        here = self.env.docname
+        if reference is None or here not in reference.pages:
+            raise self.error(f"polyglot_api: pages: expected {here}, where names stand")
+        writer = _Writer(self.env.app, reference, here)
         library = reference.library
         for file in library.files:
             self.env.note_dependency(str(file))
-        made: list[nodes.Node] = list(_documented(library.doc, _Names(library, library.name)))
-        for each in library.sections:
-            section = _section(each.path, each.path, "polyglot-module")
-            section += _documented(each.doc, _Names(library, each.path))
-            section += [_entry(entry, library) for entry in each.entries]
-            made.append(section)
-        return made
+        made: list[nodes.Node] = []
+        if here == next(iter(reference.pages)):
+            made += _documented(library.doc, writer.names(library.name))
+        return made + [
+            writer.module(each) for each in library.sections if reference.page_of(each.path) == here
+        ]
 
 
 class _Names:
     """What names in a docstring mean: those of its module, and those that the package exports."""
 
-    def __init__(self, library: Library, module: str, entry: Entry | None = None) -> None:
-        self._library, self._module = library, module
+    def __init__(self, writer: _Writer, module: str, entry: Entry | None = None) -> None:
+        self._writer, self._module = writer, module
         self._own = entry.path if entry else ""
         self._parameters: Collection[str] = entry.parameters if entry else ()
 
@@ -97,9 +115,63 @@ class _Names:
         name = text.partition("(")[0]
         if name in self._parameters:
             return literal
-        paths = (name, f"{self._module}.{name}", f"{self._library.name}.{name}")
-        found = next(filter(None, map(self._library.find, paths)), None)
-        return literal if found in (None, self._own) else linked(f"#{found}", literal)
+        library = self._writer.reference.library
+        paths = (name, f"{self._module}.{name}", f"{library.name}.{name}")
+        found = next(filter(None, map(library.find, paths)), None)
+        return literal if found in (None, self._own) else self._writer.linked(found, literal)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes what stands on a page.
+
+    Attributes:
+        app: The build.
+        reference: The pages.
+        docname: The page.
+    """
+
+    app: Sphinx
+    reference: Reference
+    docname: str
+
+    def names(self, module: str, entry: Entry | None = None) -> _Names:
+        return _Names(self, module, entry)
+
+    def linked(self, path: str | None, literal: nodes.literal) -> nodes.Node:
+        return linked(self.reference.address(self.app, self.docname, path), literal) if path else literal
+
+    def module(self, module: Section) -> nodes.section:
+        section = _section(module.path, module.path, "polyglot-module")
+        section += _documented(module.doc, self.names(module.path))
+        section += [self._entry(entry) for entry in module.entries]
+        return section
+
+    def _entry(self, entry: Entry) -> nodes.section:
+        section = _section(entry.path, entry.name, "polyglot-entry")
+        section += _signature(entry)
+        names = self.names(entry.module, entry)
+        if entry.bases:
+            parts: list[nodes.Node] = [nodes.Text("Base: ")]
+            for base in entry.bases:
+                found = self.reference.library.find(base)
+                parts += [nodes.Text(", ")] * (len(parts) > 1)
+                parts.append(self.linked(found, nodes.literal(base, base)))
+            section += nodes.paragraph("", "", *parts)
+        fields = [each.name for each in entry.fields]
+        told = [node for doc in entry.docs for node in _documented(doc, names, fields)]
+        # Where it is from stands last, behind what its parameters are.
+        section += sorted(told, key=lambda node: node.astext().startswith("Source:"))
+        commented = [(each.name, each.comment) for each in entry.fields if each.comment]
+        if commented:
+            section += [nodes.rubric("", "Attributes"), _definitions(commented, names)]
+        for method in entry.methods:
+            box = nodes.container(ids=[method.path], classes=["polyglot-method"])
+            box += _signature(method)
+            for doc in method.docs:
+                box += _documented(doc, self.names(method.module, method))
+            section += box
+        return section
 
 
 def linked(address: str, literal: nodes.literal) -> nodes.reference:
@@ -110,33 +182,6 @@ def linked(address: str, literal: nodes.literal) -> nodes.reference:
 def _section(identifier: str, name: str, kind: str) -> nodes.section:
     title = nodes.title("", "", nodes.literal(name, name))
     return nodes.section("", title, ids=[identifier], classes=[kind])
-
-
-def _entry(entry: Entry, library: Library) -> nodes.section:
-    section = _section(entry.path, entry.name, "polyglot-entry")
-    section += _signature(entry)
-    names = _Names(library, entry.module, entry)
-    if entry.bases:
-        parts: list[nodes.Node] = [nodes.Text("Base: ")]
-        for base in entry.bases:
-            literal = nodes.literal(base, base)
-            parts += [nodes.Text(", ")] * (len(parts) > 1)
-            parts.append(linked(f"#{library.find(base)}", literal) if library.find(base) else literal)
-        section += nodes.paragraph("", "", *parts)
-    fields = [each.name for each in entry.fields]
-    told = [node for doc in entry.docs for node in _documented(doc, names, fields)]
-    # Where it is from stands last, behind what its parameters are.
-    section += sorted(told, key=lambda node: node.astext().startswith("Source:"))
-    commented = [(each.name, each.comment) for each in entry.fields if each.comment]
-    if commented:
-        section += [nodes.rubric("", "Attributes"), _definitions(commented, names)]
-    for method in entry.methods:
-        box = nodes.container(ids=[method.path], classes=["polyglot-method"])
-        box += _signature(method)
-        for doc in method.docs:
-            box += _documented(doc, _Names(library, method.module, method))
-        section += box
-    return section
 
 
 def _signature(entry: Entry) -> nodes.literal_block:

@@ -40,6 +40,8 @@ _INDEX = {"pagefind-entry.json", "*.pf_meta", "index", "fragment"}
 _PROGRAM = {"pagefind.js", "pagefind-worker.js", "wasm.en.pagefind"}
 # English is what stands in Latin letters in every language: it alone has endings to be cut off.
 _OPTIONS = ["--glob=**/*.html*", "--keep-index-url", "--force-language=en", "--include-characters=_√"]
+# What an index is made from, beside the pages.
+_TOOLS = Path(__file__).read_bytes() + version("pagefind").encode()
 
 
 @dataclass(frozen=True)
@@ -59,22 +61,20 @@ class Section:
 
 # Sphinx event: build-finished (after all that writes pages)
 def write_index(app: Sphinx, exception: Exception | None) -> None:
-    """Index every language of which a section has changed, as a whole: nothing old remains."""
+    """Index every language of which a page has changed, as a whole: nothing old remains."""
     if exception is not None or app.builder.format != "html":
         return
-    pages = Pages.from_config(app.config)
-    out, target = Path(app.outdir), Path(app.outdir, "pagefind")
-    with TemporaryDirectory() as folder:
-        for docname in sorted(app.env.found_docs):
-            # What is there for all readers is found from every language.
-            language = pages.language_of(docname) if docname != pages.shared else None
-            uri = app.builder.get_target_uri(docname)
-            _write_sections(out / uri, Path(folder, language.code if language else _NO_LANGUAGE, uri))
-        for source in Path(folder).iterdir():
-            wanted = _INDEX | _PROGRAM if source.name == _NO_LANGUAGE else _INDEX
-            _run(source, target / source.name, wanted)
-        for gone in {each.name for each in target.glob("*")} - {each.name for each in Path(folder).iterdir()}:
-            shutil.rmtree(target / gone)
+    pages, target = Pages.from_config(app.config), Path(app.outdir, "pagefind")
+    found: dict[str, list[str]] = {}
+    for docname in sorted(app.env.found_docs):
+        # What is there for all readers is found from every language.
+        language = pages.language_of(docname) if docname not in pages.shared else None
+        code = language.code if language else _NO_LANGUAGE
+        found.setdefault(code, []).append(app.builder.get_target_uri(docname))
+    for code, uris in found.items():
+        _index(Path(app.outdir), uris, target / code, _INDEX | _PROGRAM if code == _NO_LANGUAGE else _INDEX)
+    for gone in {each.name for each in target.glob("*")} - found.keys():
+        shutil.rmtree(target / gone)
 
 
 def sections(html: str) -> Iterator[Section]:
@@ -142,26 +142,22 @@ def _write_sections(page: Path, target: Path) -> None:
         )
 
 
-def _run(source: Path, target: Path, wanted: Iterable[str]) -> None:
-    """Have Pagefind index a folder, unless the index that is there was made from the same."""
-    made_from = hashlib.sha256(repr((_OPTIONS, version("pagefind"))).encode())
-    for path in sorted(source.rglob("*.html*")):
-        made_from.update(f"{path.relative_to(source)}\n".encode() + path.read_bytes())
+def _index(site: Path, uris: Iterable[str], target: Path, wanted: Iterable[str]) -> None:
+    """Have Pagefind index pages, unless the index that is there was made from the same."""
+    made_from = hashlib.sha256(_TOOLS)
+    for uri in uris:
+        made_from.update(f"{uri}\n".encode() + hashlib.sha256((site / uri).read_bytes()).digest())
     stamp = target / "made-from"
     if stamp.is_file() and stamp.read_text() == made_from.hexdigest():
         return
     shutil.rmtree(target, ignore_errors=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pagefind",
-        "--site",
-        str(source),
-        "--output-path",
-        str(target),
-        *_OPTIONS,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    with TemporaryDirectory() as folder:
+        for uri in uris:
+            _write_sections(site / uri, Path(folder, uri))
+        command = [sys.executable, "-m", "pagefind", "--site", folder, "--output-path", str(target)]
+        done = subprocess.run(
+            [*command, *_OPTIONS], capture_output=True, text=True, encoding="utf-8", check=False
+        )
     if done.returncode:
         LOGGER.warning("no search: %s", done.stdout + done.stderr, type="polyglot", subtype="search")
         return

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import json
 import logging
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,7 @@ def write_stylesheet(app: Sphinx, exception: Exception | None) -> None:
     scripts = [*_OWN.glob("*.js")]
     if app.config.polyglot_live:
         scripts += Path(app.confdir, app.config.polyglot_live).glob("*.js")
-    css = purged(text, used_names(Path(app.outdir), scripts))
-    icons = {each for each in css if "\ue000" <= each <= "\uf8ff"}
-    (static / "site.css").write_text(_icon_face(static / _ICONS, icons) + css, encoding="utf-8")
+    _write(static, text, Path(app.outdir), scripts, Path(app.doctreedir, "stylesheet.json"))
     wanted = {"site.css", *(path.name for path in _OWN.iterdir() if path.suffix != ".css")}
     for folder in app.config.html_static_path:
         if not Path(folder).is_absolute():  # the book's own; those of extensions have absolute paths
@@ -61,17 +61,44 @@ def write_stylesheet(app: Sphinx, exception: Exception | None) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def used_names(site: Path, scripts: Iterable[Path]) -> set[str]:
-    """Give the elements, `.classes`, `#ids` and `--properties` of the pages, and every word of the scripts.
+def _write(static: Path, text: str, site: Path, scripts: Iterable[Path], memory: Path) -> None:
+    """Write the sheet; not where the last build made it from the same, of which it keeps a memory."""
+    last: dict[str, Any] = json.loads(memory.read_text()) if memory.is_file() else {}
+    pages = names_of_pages(site, last.get("pages", {}))
+    names = used_names(pages.values(), scripts)
+    made_from = hashlib.sha256(repr((Path(__file__).read_bytes(), text, sorted(names))).encode()).hexdigest()
+    sheet = static / "site.css"
+    if made_from != last.get("from") or not sheet.is_file():
+        css = purged(text, names)
+        icons = {each for each in css if "\ue000" <= each <= "\uf8ff"}
+        sheet.write_text(_icon_face(static / _ICONS, icons) + css, encoding="utf-8")
+    memory.write_text(json.dumps({"from": made_from, "pages": pages}))
 
-    A script may give any of its words to an element as a class.
+
+def names_of_pages(site: Path, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Give the elements, `.classes`, `#ids` and `--properties` of each page, by the hash of its content.
+
+    Args:
+        site: The folder of the pages.
+        known: What this gave before.
     """
+    contents = [path.read_bytes() for path in site.rglob("*.html")]
+    hashed = {hashlib.sha256(each).hexdigest(): each for each in contents}
+    return {key: known[key] if key in known else _names(page.decode()) for key, page in hashed.items()}
+
+
+def _names(page: str) -> list[str]:
     names: set[str] = set()
-    for page in site.rglob("*.html"):
-        for kind, *value, element, variable in _NAMES.findall(page.read_text(encoding="utf-8")):
-            mark = {"class": ".", "id": "#"}.get(kind, "")
-            names.update(f"{mark}{each}" for each in "".join(value).split())
-            names.update((element, variable))
+    for kind, *value, element, variable in _NAMES.findall(page):
+        mark = {"class": ".", "id": "#"}.get(kind, "")
+        names.update(f"{mark}{each}" for each in "".join(value).split())
+        names.update((element, variable))
+    return sorted(names)
+
+
+def used_names(pages: Iterable[Iterable[str]], scripts: Iterable[Path]) -> set[str]:
+    """Give the names of pages, and every word of scripts, which may give any of them to an element."""
+    names = {name for page in pages for name in page}
     for script in scripts:
         for word in set(_WORD.findall(script.read_text(encoding="utf-8"))):
             names.update((word, f".{word}", f"#{word}"))

@@ -14,19 +14,20 @@ from tests.polyglot_book.site.conftest import BOOKS
 
 CONFIG = """
     polyglot_api:
-      page: book/api
       package: shapes
-      modules: [areas, areas.halved, kinds, solids]
+      pages:
+        book/api: [areas, areas.halved, kinds]
+        book/api-more: [solids]
 """
 PAGE = """---
 description: All names.
 ---
 
-# Names
+# {}
 
 What there is.
 
-```{api-reference}
+```{{api-reference}}
 ```
 """
 TEXT = """# 3. Names
@@ -72,8 +73,11 @@ def written(root: Path) -> Path:
     copy(BOOKS / "four", root)
     config, toc = root / "_config.yml", root / "_toc.yml"
     config.write_text(config.read_text(encoding="utf-8").rstrip() + CONFIG, encoding="utf-8")
-    toc.write_text(toc.read_text(encoding="utf-8") + "- file: book/api\n", encoding="utf-8")
-    (root / "book/api.md").write_text(PAGE, encoding="utf-8")
+    toc.write_text(
+        toc.read_text(encoding="utf-8") + "- file: book/api\n- file: book/api-more\n", encoding="utf-8"
+    )
+    (root / "book/api.md").write_text(PAGE.format("Names"), encoding="utf-8")
+    (root / "book/api-more.md").write_text(PAGE.format("More names"), encoding="utf-8")
     for code in ("en", "ko"):
         (root / f"book/{code}/02-heads.ipynb").write_text(notebook(), encoding="utf-8")
     write_shapes(root)
@@ -87,16 +91,23 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return built
 
 
-def test_the_page_has_each_name_once(book: Built) -> None:
+def test_the_pages_have_each_name_once(book: Built) -> None:
     page = book.page("book/api")
     assert page.root.attributes["lang"] == "en"
     ids = [each.attributes["id"] for each in page.css("article section section")]
     assert ids == [
         *("shapes.areas", "shapes.area", "shapes.areas.halved"),
         *("shapes.kinds", "shapes.kinds.Shape", "shapes.kinds.Square", "shapes.kinds.Corner"),
+    ]
+    more = book.page("book/api-more")
+    assert [each.attributes["id"] for each in more.css("article section section")] == [
         *("shapes.solids", "shapes.solids.volume", "shapes.solids.SIDES"),
         *("shapes.other", "shapes.late"),
     ]
+    assert ("Shapes and their sizes." in page.text(), "Shapes and their sizes." in more.text()) == (
+        True,
+        False,
+    )
     entry = page.css_first('[id="shapes.area"]')
     assert entry.css_first("h3 code").text() == "area"
     assert 'sides: Float[Tensor, "batch two"],' in entry.css_first("pre").text()
@@ -155,6 +166,9 @@ def test_every_language_leads_there_and_back(book: Built) -> None:
     page = book.page("book/api")
     sidebar = page.css("#pst-primary-sidebar nav.bd-docs-nav a")
     assert [each.text() for each in sidebar if each.attributes.get("aria-current")] == ["API reference"]
+    assert (
+        sidebar[[each.text() for each in sidebar].index("More names")].attributes["href"] == "api-more.html"
+    )
     homes = {
         each.attributes["lang"]: each.attributes["href"] for each in sidebar if "lang" in each.attributes
     }
@@ -182,13 +196,13 @@ def test_what_changes_in_the_package_changes_on_the_pages(tmp_path: Path) -> Non
     source = root / "shapes/areas.py"
     source.write_text(source.read_text(encoding="utf-8").replace("Half of it", "A half"), encoding="utf-8")
     told = build(root)
-    assert told.read() == {"book/api"}
+    assert told.read() == {"book/api", "book/api-more"}
     assert "book/ko/02-heads" not in told.written()
     assert told.page("book/api").css_first('[id="shapes.areas.halved"] p').text() == "A half."
 
     source.write_text(source.read_text(encoding="utf-8").replace("halved", "quartered"), encoding="utf-8")
     gone = build(root)
-    assert gone.read() == {"book/api"}
+    assert gone.read() == {"book/api", "book/api-more"}
     assert "book/ko/02-heads" in gone.written()
     assert "shapes.areas.halved" not in [text for text, _ in links(gone, "book/ko/02-heads", "article p")]
     assert broken_links(gone.html) == []

@@ -16,6 +16,8 @@ def _edit(path: Path, old: str, new: str) -> None:
 def test_incremental_builds(fresh: Path) -> None:
     first = build(fresh)
     assert first.code == 0, first.log
+    sheet = first.html / "_static/site.css"
+    style = sheet.read_text(encoding="utf-8")
     unchanged = build(fresh)
     assert (unchanged.code, unchanged.read(), unchanged.written()) == (0, set(), set())
 
@@ -23,12 +25,15 @@ def test_incremental_builds(fresh: Path) -> None:
     paragraph = build(fresh)
     assert paragraph.read() == {"book/ko/02-heads"}
     assert "book/ko/01-masks" not in paragraph.written()
+    assert sheet.read_text(encoding="utf-8") == style
 
-    _edit(fresh / "book/ko/02-heads.ipynb", "# 2. 헤드", "# 2. 여러 헤드")
+    _edit(fresh / "book/ko/02-heads.ipynb", "# 2. 헤드", r"# 2. 여러 헤드\n\n:::{danger}\n!\n:::")
     title = build(fresh)
     assert title.read() == {"book/ko/02-heads"}
     assert {"book/ko/01-masks", "book/ko/index"} <= title.written()
     assert "book/zh-CN/01-masks" not in title.written()
+    # What had no rule before, since no page used it.
+    assert ("admonition.danger" in style, "admonition.danger" in sheet.read_text()) == (False, True)
     assert "2. 여러 헤드" in title.page("book/ko/01-masks").css_first("nav.bd-docs-nav").text()
 
     (fresh / "book/ko/03-only.ipynb").write_bytes((fresh / "book/en/03-only.ipynb").read_bytes())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fontTools.ttLib import TTFont
 
-from polyglot_book.site.stylesheet import purged, used_names
+from polyglot_book.site.stylesheet import names_of_pages, purged, used_names
 from tests.building import Built
 
 NAMES = {"p", "details", "a", ".card", ".open", "#top", "--used"}
@@ -67,7 +67,7 @@ def test_names_come_from_pages_and_scripts(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<p class="one two" id="three" style="color: var(--four)">')
     script = tmp_path / "a.js"
     script.write_text('box.classList.add("five-six")')
-    names = used_names(tmp_path, [script])
+    names = used_names(names_of_pages(tmp_path, {}).values(), [script])
     assert {"p", ".one", ".two", "#three", "--four", ".five-six"} <= names
     assert not {".three", "#one", ".p"} & names
 
