@@ -1,10 +1,10 @@
 // Measures a built site's pages as a phone and a desktop meet them: prints one table, fails below the bar.
 //
-//     [RUNS=3] node audit/audit.mjs _build/html [part of a page's path ...]
+//     [RUNS=1] node audit/audit.mjs _build/html [part of a page's path ...]
 //
 // The site is served by this script, on this machine alone: compressed, as hosts of pages do it, and plain.
-// Performance is measured in time: a machine that is busy, or slower than a usual desktop, shows less. Of
-// several runs, the median counts.
+// Performance is measured in time: a machine that is busy, or slower than a usual desktop, shows less. So a page
+// that is below the bar is measured again, up to RUNS times (3), and the median counts.
 import fs from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
@@ -21,7 +21,7 @@ const BAR = {
 };
 const CATEGORIES = ["performance", "accessibility", "best-practices", "seo"];
 const WINDOWS = [390, 1280].flatMap((width) => ["light", "dark"].map((scheme) => ({ width, scheme })));
-const RUNS = Number(process.env.RUNS || 1);
+const RUNS = Number(process.env.RUNS || 3);
 // Without them a browser in a container does not start, or asks its maker for updates.
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -69,10 +69,11 @@ function chromium() {
   throw new Error("no Chromium on the PATH (Debian: apt-get install chromium), and CHROME_PATH names none");
 }
 
-/** Lighthouse's report of a page: of several runs, the one with the median performance. */
-async function measure(browser, url, config, onlyCategories = CATEGORIES) {
+/** Lighthouse's report of a page: the first that reaches the bar, or of all runs the one with the median performance. */
+async function measure(browser, url, form, config, onlyCategories = CATEGORIES) {
   const reports = [];
-  while (reports.length < RUNS) {
+  const slow = () => score(reports[0], "performance") < BAR.performance[form];
+  while (!reports.length || (slow() && reports.length < RUNS)) {
     const page = await browser.newPage();
     reports.push((await lighthouse(url, { logLevel: "silent", onlyCategories }, config, page)).lhr);
     await page.close();
@@ -130,9 +131,9 @@ async function audit(packed, plain, page) {
   try {
     const found = {
       page,
-      mobile: await measure(browser, packed.address + page),
-      desktop: await measure(browser, packed.address + page, desktopConfig),
-      plain: await measure(browser, plain.address + page, undefined, ["performance"]),
+      mobile: await measure(browser, packed.address + page, "mobile"),
+      desktop: await measure(browser, packed.address + page, "desktop", desktopConfig),
+      plain: await measure(browser, plain.address + page, "plain", undefined, ["performance"]),
       axe: [],
     };
     for (const window of WINDOWS) {
@@ -241,7 +242,7 @@ async function main([site, ...parts]) {
     plain.close();
   }
   const speed = [Math.min(...speeds), Math.max(...speeds)].map(Math.round).join(" to ");
-  console.log(`\n${pages.length} pages, ${RUNS} runs each; this machine's speed: ${speed}`
+  console.log(`\n${pages.length} pages, up to ${RUNS} runs each; this machine's speed: ${speed}`
     + " (Lighthouse expects 1000 and more)");
   if (!below.length) return console.log("Every page reaches the bar.");
   console.log(["", "Below the bar:", ...below].join("\n"));

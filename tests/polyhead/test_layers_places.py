@@ -232,30 +232,24 @@ def test_in_other_dtypes_and_under_autocast(dtype, kind, norm_first):
     assert_close(mixed.double(), expected, rtol=0.2, atol=0.2)
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer, Encoder, Decoder])
-def test_compiles_into_one_graph(kind):
-    torch.compiler.reset()
+def test_compiles_into_one_graph(kind, in_one_graph):
     module = make(kind, norm_first=True)
     arguments = asked(module, tokens())
     gates = torch.rand(LAYERS, HEADS).double()
     options = {"mask": TOKENS[:, None], "head_gates": gates if kind in (Encoder, Decoder) else gates[0]}
-    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    compiled = in_one_graph(module)
     assert_close(compiled(*arguments, **options), module(*arguments, **options))
-    torch.compiler.reset()
 
 
-@pytest.mark.usefixtures("unchecked")
 @both_norms
-def test_parts_compile_into_one_graph(norm_first):
-    torch.compiler.reset()
+def test_parts_compile_into_one_graph(norm_first, in_one_graph):
     network, residual, x = FeedForward(EMBED_DIM), Residual(EMBED_DIM, norm_first), tokens().float()
 
     def sublayer(x):
         return residual.leave(x, network(residual.enter(x)))
 
-    assert_close(torch.compile(sublayer, backend="eager", fullgraph=True)(x), sublayer(x))
-    torch.compiler.reset()
+    assert_close(in_one_graph(sublayer)(x), sublayer(x))
 
 
 @pytest.mark.usefixtures("unchecked")

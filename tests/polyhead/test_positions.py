@@ -206,16 +206,13 @@ def test_positions_are_each_sequences_with_as_many_heads_as_sequences(make):
         assert_close(actual[batch], module(x[batch], positions[batch]))
 
 
-@pytest.mark.usefixtures("unchecked")
 @every_kind
-def test_they_compile_into_one_graph(make):
-    torch.compiler.reset()
+def test_they_compile_into_one_graph(make, in_one_graph):
     module, x = make(), torch.randn(BATCH, HEADS, LENGTH, DIM)
     positions = torch.randint(0, MAX_LENGTH, (BATCH, LENGTH))
-    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    compiled = in_one_graph(module)
     for arguments in ((x,), (x, positions)):
         assert_close(compiled(*arguments), module(*arguments))
-    torch.compiler.reset()
 
 
 @pytest.mark.usefixtures("unchecked")

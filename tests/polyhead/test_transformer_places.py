@@ -178,26 +178,20 @@ def test_under_autocast(make):
     assert 1e-5 < error < 0.05
 
 
-@pytest.mark.usefixtures("unchecked")
 @every_model
-def test_compiles_into_one_graph(make):
-    torch.compiler.reset()
+def test_compiles_into_one_graph(make, in_one_graph):
     model = make().eval()
     arguments = arguments_of(model)
     masks = [torch.arange(each.shape[1]) >= torch.tensor([[0], [2], [1], [3]]) for each in arguments]
-    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    compiled = in_one_graph(model)
     for each in (arguments, (*arguments, *masks)):
         assert_close(compiled(*each), model(*each), **EXACT)
-    torch.compiler.reset()
 
 
-@pytest.mark.usefixtures("unchecked")
-def test_an_embedding_compiles_into_one_graph():
-    torch.compiler.reset()
+def test_an_embedding_compiles_into_one_graph(in_one_graph):
     module = embedding(num_segments=SEGMENTS, layer_norm_eps=1e-5)
     given = (ids(), torch.arange(SOURCE), ids(vocab_size=SEGMENTS))
-    assert_close(torch.compile(module, backend="eager", fullgraph=True)(*given), module(*given))
-    torch.compiler.reset()
+    assert_close(in_one_graph(module)(*given), module(*given))
 
 
 @pytest.mark.usefixtures("unchecked")

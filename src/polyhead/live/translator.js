@@ -145,8 +145,10 @@ export const render = ({ model, el }) => {
     if (!step) return;
     const wrong = (row) => shown.right && tokens[row] !== shown.right[row];
     result.seen.replaceChildren(...tokens.map((each, row) => html(wrong(row) ? "mark" : "span", {}, each)));
-    const row = step - 1;
-    go(row, weights[row].indexOf(Math.max(...weights[row])));
+    // In the end, the character that looks at one place most.
+    const most = weights.slice(0, step).map((row) => Math.max(...row));
+    const row = step < shown.tokens.length ? step - 1 : most.indexOf(Math.max(...most));
+    go(row, weights[row].indexOf(most[row]));
   };
   const play = (slowly) => {
     turn += 1;
