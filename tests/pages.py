@@ -50,7 +50,7 @@ def english_left(page: Page, allowed: Collection[str] = (), ignore: str = "") ->
     """
     if not re.match("(zh|ko|ja)(-|$)", value(page.root, "lang")):
         return []
-    said = [" ".join(text.split()) for text in _spoken(page.root, ignore)]
+    said = [" ".join(text.replace("\N{WORD JOINER}", "").split()) for text in _spoken(page.root, ignore)]
     latin = [text for text in said if _WORD.search(text) and not _OWN_SCRIPT.search(text)]
     found = [text for text in latin if not _GLOSS.fullmatch(text)]
     return [text for text in dict.fromkeys(found) if not {text, text.strip(" .,;。，；")} & set(allowed)]

@@ -1,6 +1,6 @@
 """`@checked`: the annotations of a public function are its check.
 
-Only what an annotation cannot say is checked by hand: `divided` and `within`, at the end of this file.
+Only what an annotation cannot say is checked by hand: by `divided` and `within`.
 """
 
 from __future__ import annotations

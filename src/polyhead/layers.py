@@ -39,8 +39,8 @@ class LayerOptions(TypedDict, total=False):
     num_kv_heads, head_dim, qk_norm, sinks: see `MultiHeadAttention`.
     rotary, window: there, too; for self-attention alone, and a window for a decoder's.
 
-    As Llama has them: norm_first=True, norm="rms", gated=True, activation="silu", attention_bias=False,
-    ffn_bias=False, num_kv_heads and rotary with pairs="halves".
+    As Llama has them: `norm_first=True`, `norm="rms"`, `gated=True`, `activation="silu"`,
+    `attention_bias=False`, `ffn_bias=False`, `num_kv_heads`, and `rotary` with `pairs="halves"`.
     """
 
     ffn_dim: Size | None

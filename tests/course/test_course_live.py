@@ -305,7 +305,7 @@ DECODING = """states => states.map(({ step, cache, layer, head }) => {
     bars: lines.map((line) => line.querySelector(".live-number").textContent),
     blue: all(".live-key-line.live-kept-line").length,
     widths: lines.map((line) => parseFloat(line.querySelector(".live-bar").style.width)),
-    costs: all(".live-costs td.live-number").map((cell) => cell.textContent.replace(/\\s/g, "")),
+    costs: all(".live-costs td.live-number").map((cell) => cell.textContent.replace(/[\\s,]/g, "")),
     bold: all(".live-costs tbody tr").findIndex((line) => line.classList.contains("live-chosen")),
     now: body.querySelector(".live-now").textContent,
   };

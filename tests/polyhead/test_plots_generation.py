@@ -217,5 +217,5 @@ def test_the_memory_of_each_length_is_where_the_axes_say():
         if f"stroke: {GREY}" in figures.style(group)
     )  # fmt: skip
     assert level == pytest.approx(5, abs=0.02)
-    assert [texts(tick)[0][0] for tick in figures.ticks(axes, "x")] == ["800", "1\u202f600"]
+    assert [texts(tick)[0][0] for tick in figures.ticks(axes, "x")] == ["800", "1,600"]
     assert not math.isnan(dict(texts(axes))[text("line.model_weights")].y)

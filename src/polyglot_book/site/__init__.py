@@ -53,6 +53,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", private.install_catalogues, priority=950)
     app.connect("config-inited", private.silence_thebe)
     app.connect("builder-inited", private.switch_search_off)
+    app.connect("builder-inited", private.speak_in_every_process)
+    app.connect("env-before-read-docs", private.share_the_work)
     app.connect("source-read", navigation.speak_while_reading, priority=0)
     app.connect("source-read", anchors.mark_cells, priority=900)
     app.connect("source-read", live.carry_data, priority=901)
@@ -78,6 +80,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(navigation.SpeakWhileWriting)
     app.add_post_transform(figures.InlineFigures)
     app.add_post_transform(foreign.MarkChineseWords)
+    app.add_post_transform(foreign.KeepNames)
     app.add_post_transform(tables.NameRows)
     app.add_post_transform(names.LinkNames)
     app.add_html_math_renderer(
@@ -89,13 +92,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("choose-language", landing.ChooseLanguage)
     app.add_directive("api-reference", reference.ApiReference)
     private.replace_hidden_cell(app)
-    # One language is spoken at a time: pages can be read side by side in processes of their own, each of
-    # which is told the language; a process that only writes is not.
+    # Pages can be read and written side by side: each process is told the language of each of its pages.
     return {
         "version": "1",
         "env_version": _fingerprint(),
         "parallel_read_safe": True,
-        "parallel_write_safe": False,
+        "parallel_write_safe": True,
     }
 
 

@@ -1,4 +1,4 @@
-"""Says of Chinese words on a page in another language that they are Chinese: so they are drawn and read."""
+"""Says of Chinese words on a page in another language that they are Chinese, and keeps names on one line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from polyglot_book.site.languages import Pages
 
+# `top-p` and `GPT-2` are names: no line ends at their hyphen.
+_HYPHEN = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]{1,4}-)(?=[A-Za-z0-9]{1,4}(?![A-Za-z0-9]))")
 _CHINESE = re.compile(r"([\u3400-\u9fff]+(?:[ ·、，]+[\u3400-\u9fff]+)*)")
 
 
@@ -30,6 +32,19 @@ class MarkChineseWords(SphinxPostTransform):
             if not _CHINESE.search(text) or not _is_prose(text):
                 continue
             text.parent.replace(text, [_marked(part, chinese) for part in _CHINESE.split(text) if part])
+
+
+class KeepNames(SphinxPostTransform):
+    """Keep short names with a hyphen on one line."""
+
+    default_priority = 510
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        """Join their parts."""
+        for text in list(self.document.findall(nodes.Text)):
+            if _HYPHEN.search(text) and _is_prose(text):
+                text.parent.replace(text, nodes.Text(_HYPHEN.sub("\\1\N{WORD JOINER}", text)))
 
 
 def _marked(part: str, chinese: str) -> nodes.Node:

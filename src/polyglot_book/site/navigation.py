@@ -18,11 +18,16 @@ from polyglot_book.site.strings import SPEAKER, translate
 _SEEN = "polyglot_navigation"
 
 
+def speak(app: Sphinx, docname: str) -> None:
+    """Speak the language of a page from now on."""
+    pages = Pages.from_config(app.config)
+    SPEAKER.language = pages.language_of(docname) or pages.reference
+
+
 # Sphinx event: source-read (every event of a page's reading follows it)
 def speak_while_reading(app: Sphinx, docname: str, source: list[str]) -> None:
     """Speak the language of the page that is about to be parsed."""
-    pages = Pages.from_config(app.config)
-    SPEAKER.language = pages.language_of(docname) or pages.reference
+    speak(app, docname)
 
 
 class SpeakWhileWriting(SphinxPostTransform):
@@ -33,8 +38,7 @@ class SpeakWhileWriting(SphinxPostTransform):
 
     def run(self, **kwargs: Any) -> None:
         """Set the language."""
-        pages = Pages.from_config(self.config)
-        SPEAKER.language = pages.language_of(self.env.docname) or pages.reference
+        speak(self.env.app, self.env.docname)
 
 
 # Sphinx event: html-page-context (before the themes')

@@ -5,7 +5,8 @@ They are why the versions of these packages are pinned; look here first when one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -15,11 +16,16 @@ from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput  # type: ignore[import-untyped]
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.writers.html5 import HTML5Translator
 
 from polyglot_book.site.languages import Pages
+from polyglot_book.site.navigation import speak
 from polyglot_book.site.strings import catalogue_from, translate
 
+# How many pages are worth processes of their own; and the extensions that do not say that they allow it.
+_MANY = 20
+_SILENT = {"sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"}
 # Catalogue -> the folders, package by package, in which its translations lie.
 _CATALOGUES = {
     "sphinx": [("sphinx", "locale"), ("pydata_sphinx_theme", "locale")],
@@ -50,6 +56,36 @@ def switch_search_off(app: Sphinx) -> None:
     """
     if app.builder.format == "html":
         app.builder.search = False  # type: ignore[attr-defined]
+
+
+# Sphinx event: builder-inited
+def speak_in_every_process(app: Sphinx) -> None:
+    """Speak the language of a page while it is written, in a process that has not resolved it, too.
+
+    Hooks: the method `write_doc` of the builder, the first that a writing process calls.
+    """
+    write: Callable[[str, nodes.document], None] = app.builder.write_doc
+
+    def write_doc(docname: str, doctree: nodes.document) -> None:
+        speak(app, docname)
+        write(docname, doctree)
+
+    app.builder.write_doc = write_doc  # type: ignore[method-assign]
+
+
+# Sphinx event: env-before-read-docs
+def share_the_work(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Have many pages read and written by all processors; a few are done sooner by one.
+
+    Hooks: `app.parallel`, for which Jupyter Book has no option, and `app.extensions`, two of which do not say
+    that pages can be read in parallel; one adds numbers when all are read, the other writes LaTeX.
+    """
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # The process that shares the work out has little to do itself.
+    app.parallel = processors + 1 if processors > 1 and len(docnames) > _MANY else 1
+    for extension in app.extensions.values():
+        if extension.name in _SILENT:
+            extension.parallel_read_safe = True
 
 
 def code_cells(document: nodes.document) -> Iterator[tuple[nodes.container, Mapping[str, Any]]]:

@@ -182,7 +182,7 @@ def _can_apply(selector: list[Any], names: set[str]) -> bool:
 def _icon_face(path: Path, icons: set[str]) -> str:
     """Give the icons' font, cut down to these characters, as part of the style sheet."""
     options = subset.Options(flavor="woff2", layout_features=[], hinting=False, notdef_outline=True)
-    font = TTFont(path)
+    font = TTFont(path, recalcTimestamp=False)
     cutter = subset.Subsetter(options)
     cutter.populate(text="".join(sorted(icons)))
     cutter.subset(font)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unicodedata import east_asian_width
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -12,6 +13,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 _WORDLESS = re.compile(
     r'<th class="[^"]*">(\s*(?:<p>(?:<math (?:(?!</math>).)*</math>)?</p>)?\s*)</th>', re.DOTALL
 )
+# Up to how wide a text of one line is, and how wide one that wants room.
+_SHORT, _LONG = 12, 60
 _COLUMN, _ROW = '<th class="head', '<th class="stub'
 
 
@@ -22,11 +25,21 @@ class NameRows(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        """Mark the first column of each table that has more than one."""
+        """Mark the first column of each table that has more than one, and columns of short or long text."""
         for group in self.document.findall(nodes.tgroup):
             first, *others = group.findall(nodes.colspec)
             if others:
                 first["stub"] = 1
+            for column in zip(*(row.children for row in group.findall(nodes.row)), strict=True):
+                longest = max(_width(cell.astext()) for cell in column)
+                if kind := "short" if longest <= _SHORT else "long" if longest > _LONG else "":
+                    for cell in column:
+                        cell["classes"].append(f"polyglot-{kind}")
+
+
+def _width(text: str) -> int:
+    """Count the columns that a text takes: a Chinese or Korean character takes two."""
+    return sum(1 + (east_asian_width(each) in "WF") for each in text)
 
 
 def name_cells(body: str) -> str:

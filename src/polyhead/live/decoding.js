@@ -68,7 +68,7 @@ export const render = ({ model, el }) => {
       html("th", { scope: "col" }, labels[key])))),
     html("tbody", {}, ...costs.map(({ line }) => line)));
   const { seen, heard, say } = announcer();
-  const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
   const show = () => {
     const { step, layer, head, cache } = now;

@@ -145,10 +145,11 @@ export const render = ({ model, el }) => {
     if (!step) return;
     const wrong = (row) => shown.right && tokens[row] !== shown.right[row];
     result.seen.replaceChildren(...tokens.map((each, row) => html(wrong(row) ? "mark" : "span", {}, each)));
-    // In the end, the character that looks at one place most.
-    const most = weights.slice(0, step).map((row) => Math.max(...row));
+    // In the end, the character that looks at one place most, of those that are not merely copied.
+    const most = weights.slice(0, step).map((row, place) =>
+      Math.max(...row) - (shown.sources.includes(tokens[place]) ? 1 : 0));
     const row = step < shown.tokens.length ? step - 1 : most.indexOf(Math.max(...most));
-    go(row, weights[row].indexOf(most[row]));
+    go(row, weights[row].indexOf(Math.max(...weights[row])));
   };
   const play = (slowly) => {
     turn += 1;

@@ -36,7 +36,7 @@ def course_map(chapters: Mapping[str, tuple[str, Sequence[str]]]) -> Figure:
         for place, name in enumerate(line):
             middles[name] = width / 2 + (place - (len(line) - 1) / 2) * (_WIDTH + 0.15), y
         y += height + 0.26
-    figure, axes = canvas(width, y - height / 2 - 0.26)
+    figure, axes = canvas(width, y - height / 2 - 0.24)
     for name, middle in middles.items():
         box(axes, middle, (_WIDTH, height), titles[name], "#c6dbef", BLUE, fontsize=10.0)
     for needed, name in arrows:

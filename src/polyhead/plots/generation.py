@@ -167,7 +167,7 @@ def cache_memory(
                   xytext=(0, 2), textcoords="offset points", fontsize=9)  # fmt: skip
     axes.set(xlim=(0, max(lengths) * 1.02), ylim=(0, None))
     apart = [length for length in lengths if length > max(lengths) / 8]  # labels that do not overlap
-    axes.set_xticks(apart, [f"{length:,}".replace(",", "\u202f") for length in apart])
+    axes.set_xticks(apart, [f"{length:,}" for length in apart])
     axes.set_xlabel(text("axis.tokens"))
     axes.set_title(text("axis.cache_size"), loc="left")
     axes.legend(loc="upper left", fontsize=9)

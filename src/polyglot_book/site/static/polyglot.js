@@ -222,20 +222,23 @@
     }
     // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
     const boxes = all(".polyglot-math, .pst-scrollable-table-container, .highlight pre, .cell_output > .output pre");
-    const edge = (box) => {
-      box.classList.toggle("polyglot-more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+    const fade = (box, hidden) => {
+      box.classList.toggle("polyglot-more", hidden > 2);
+      box.style.setProperty("--polyglot-hidden", `${hidden}px`);
     };
+    const edge = (box) => fade(box, box.scrollWidth - box.clientWidth - box.scrollLeft);
     // What the keyboard reaches has a name; code has that of its cell.
     const given = (box) => box.localName !== "div" ? { tabindex: 0 }
       : { tabindex: 0, role: "group", "aria-label": words[box.matches(".polyglot-math") ? "Formula" : "Table"] };
     const reach = () => {
+      const hidden = boxes.map((box) => box.scrollWidth - box.clientWidth - box.scrollLeft);
       const wide = boxes.map((box) => box.scrollWidth > box.clientWidth + 1);
       boxes.forEach((box, number) => {
         for (const [name, value] of Object.entries(given(box))) {
           if (wide[number]) box.setAttribute(name, value);
           else box.removeAttribute(name);
         }
-        box.classList.toggle("polyglot-more", wide[number]);
+        if (wide[number] || box.classList.contains("polyglot-more")) fade(box, hidden[number]);
       });
     };
     for (const box of boxes) box.addEventListener("scroll", () => edge(box), { passive: true });
