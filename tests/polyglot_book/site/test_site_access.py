@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.building import Built
 
 
@@ -23,8 +25,25 @@ def test_the_headings_of_a_table_say_what_they_name(four: Built) -> None:
         for row in table.css("tr")
     ]
     # What has no words is no heading.
-    assert head == [("td", None, ""), ("th", "col", "shape"), ("th", "col", "here")]
-    assert rows == [
+    assert head == [("td", None, ""), ("th", "col", "shape"), ("th", "col", "here"), ("th", "col", "why")]
+    assert [row[:3] for row in rows] == [
         [("th", "row", "Q"), ("td", None, "列"), ("td", None, "2")],
         [("td", None, "K"), ("td", None, "行"), ("td", None, "3")],
     ]
+
+
+def test_columns_of_short_and_of_long_text_say_so(four: Built) -> None:
+    table = four.page("book/en/03-only").css_first("article table")
+    for row in table.css("tr"):
+        kinds = [
+            re.findall("polyglot-(short|long)", each.attributes.get("class") or "")
+            for each in row.css("th, td")
+        ]
+        # Of a cell without words nothing is said.
+        assert kinds[1:] == [["short"], ["short"], ["long"]]
+
+
+def test_no_line_ends_in_a_short_name(four: Built) -> None:
+    article = four.page("book/en/03-only").css_first("article")
+    joined = "top-\N{WORD JOINER}k, GPT-\N{WORD JOINER}2, top-k and well-known words"
+    assert joined in article.text()

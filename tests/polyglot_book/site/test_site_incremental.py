@@ -1,10 +1,18 @@
-"""A second build does what has changed, and no less."""
+"""A second build does what has changed, and no less; a large one is shared out, with the same pages."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
-from tests.building import build
+import pytest
+
+from polyglot_book.site import private
+from tests.building import Built, build
 
 
 def _edit(path: Path, old: str, new: str) -> None:
@@ -52,3 +60,32 @@ def test_incremental_builds(fresh: Path) -> None:
     gone = build(fresh)
     assert not (gone.html / "book/ko/03-only.html").exists()
     assert (gone.html / "book/en/03-only.html").exists()
+
+
+@pytest.mark.parametrize(("processors", "pages", "processes"), [(2, 60, 3), (2, 20, 1), (1, 60, 1)])
+def test_many_pages_are_shared_out(
+    monkeypatch: pytest.MonkeyPatch, processors: int, pages: int, processes: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
+    app = cast(Any, SimpleNamespace(parallel=0, extensions={}))
+    private.share_the_work(app, cast(Any, None), ["page"] * pages)
+    assert app.parallel == processes
+
+
+SIDE_BY_SIDE = """
+import os
+from polyglot_book.site import private
+private._MANY = 1
+os.sched_getaffinity = lambda _: {0, 1}
+from jupyter_book.cli.main import main
+main(["build", ".", "-W", "--keep-going", "-n"])
+"""
+
+
+def test_pages_written_side_by_side_are_the_same(fresh: Path, four: Built) -> None:
+    done = subprocess.run([sys.executable, "-c", SIDE_BY_SIDE], cwd=fresh, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    html = fresh / "_build/html"
+    pages = {path.relative_to(four.html): path.read_bytes() for path in four.html.rglob("*.html")}
+    assert len(pages) > 10
+    assert {path.relative_to(html): path.read_bytes() for path in html.rglob("*.html")} == pages
