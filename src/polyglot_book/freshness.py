@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,18 +20,24 @@ _OF_THE_SITE = {".js", ".css"}  # no notebook reads them
 
 def library_hash(book: Book) -> str:
     """Hash the files of the library that the notebooks import, but for its docstrings."""
-    digest = hashlib.sha256()
+    return _hash(
+        (name, _without_docstrings(data) if name.endswith(".py") else data) for name, data in _files(book)
+    )
+
+
+def _files(book: Book) -> Iterator[tuple[str, bytes]]:
     for folder in book.library:
         for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
             parts = path.relative_to(folder).parts
-            if not path.is_file() or "__pycache__" in parts or any(part.startswith(".") for part in parts):
-                continue
-            if path.suffix in _OF_THE_SITE:
-                continue
-            data = path.read_bytes()
-            if path.suffix == ".py":
-                data = _without_docstrings(data)
-            digest.update(f"{book.relative(path)}\0{len(data)}\0".encode() + data)
+            hidden = "__pycache__" in parts or any(part.startswith(".") for part in parts)
+            if path.is_file() and not hidden and path.suffix not in _OF_THE_SITE:
+                yield book.relative(path), path.read_bytes()
+
+
+def _hash(files: Iterable[tuple[str, bytes]]) -> str:
+    digest = hashlib.sha256()
+    for name, data in files:
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
 
 
@@ -87,19 +94,28 @@ class Records:
     Attributes:
         executed: With which `state` each notebook was last executed.
         compared: The `pair_hash` of each notebook that was found to be what its chapter makes.
+        library: The `library_hash` by the hash of the same files as they are.
     """
 
     executed: dict[str, str] = field(default_factory=dict)
     compared: dict[str, str] = field(default_factory=dict)
+    library: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, book: Book) -> Records:
         """Read them; what cannot be read is not known."""
         try:
             found = json.loads((book.root / RECORDS).read_text(encoding="utf-8"))
-            return cls(dict(found["executed"]), dict(found["compared"]))
+            return cls(*(dict(found[each.name]) for each in fields(cls)))
         except (OSError, ValueError, KeyError, TypeError):
             return cls()
+
+    def library_hash(self, book: Book) -> str:
+        """Give the `library_hash`, which takes time only where a file has changed."""
+        files = _hash([("", _tools()), *_files(book)])
+        if files not in self.library:
+            self.library = {files: library_hash(book)}
+        return self.library[files]
 
     def write(self, book: Book) -> None:
         """Write them, where they are not what is written there."""

@@ -17,7 +17,7 @@ from polyglot_book.chapters import Chapter, read_chapter, read_text, stems
 from polyglot_book.config import Book
 from polyglot_book.edits import write_atomically
 from polyglot_book.execution import CellFailure, execute, is_starter
-from polyglot_book.freshness import Records, library_hash, pair_hash, state
+from polyglot_book.freshness import Records, pair_hash, state
 
 _v4: Any = nbformat.v4  # its functions carry no types
 _new_node: Any = nbformat.NotebookNode
@@ -143,7 +143,8 @@ def _plan(book: Book, names: Iterable[str], everything: bool = False) -> tuple[l
 
     A notebook that there is no record of came with the project: it counts as made with the present library.
     """
-    records, library = Records.read(book), library_hash(book)
+    records = Records.read(book)
+    library = records.library_hash(book)
     execute, write = [], []
     for code, stem in select(book, names):
         name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
