@@ -55,7 +55,7 @@ _build/wheel/.built: pyproject.toml $(INSTALLED) $(call sources,src)
 	@$(RUN) -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w _build/wheel . && touch $@
 
 # The site shows the stored notebooks: this says which of them are not what their chapters and the library make.
-_build/.compared: $(call sources,book chapters src/polyglot_book src/polyhead) | $(SITE)/index.html
+_build/.compared: $(SITE)/index.html $(call sources,chapters src/polyhead)
 	@if $(RUN) -m polyglot_book pending; then touch $@; fi
 
 serve: site                 ## show the website on this machine; PORT=8001 where 8000 is taken
@@ -97,7 +97,7 @@ renew:                      ## write the newest versions of all that is needed i
 	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead | sed 's/+cpu//' >requirements.txt
 
 notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
-	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all) && mkdir -p _build && touch _build/.compared
+	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)
 
 translations: $(INSTALLED)  ## which cell of which language is current, stale or missing
 	@$(RUN) -m polyglot_book translations

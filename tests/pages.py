@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser as Page
 from selectolax.lexbor import LexborNode
 
 # What is the same in every language: code, formulas, figures, and names of languages.
-NOT_PROSE = "script, style, noscript, pre, code, kbd, samp, math, svg, [translate=no]"
+NOT_PROSE = "script, style, noscript, pre, code, kbd, samp, math, svg, [translate=no], .polyglot-together"
 _SPOKEN_ATTRIBUTES = ("title", "aria-label", "alt", "placeholder", "data-bs-title")
 _SPEAKING = f":is({', '.join(f'[{name}]' for name in _SPOKEN_ATTRIBUTES)})"
 # The English name of a term that is emphasized or a link, so that the two are not one text.
@@ -50,7 +50,7 @@ def english_left(page: Page, allowed: Collection[str] = (), ignore: str = "") ->
     """
     if not re.match("(zh|ko|ja)(-|$)", value(page.root, "lang")):
         return []
-    said = [" ".join(text.replace("\N{WORD JOINER}", "").split()) for text in _spoken(page.root, ignore)]
+    said = [" ".join(text.split()) for text in _spoken(page.root, ignore)]
     latin = [text for text in said if _WORD.search(text) and not _OWN_SCRIPT.search(text)]
     found = [text for text in latin if not _GLOSS.fullmatch(text)]
     return [text for text in dict.fromkeys(found) if not {text, text.strip(" .,;。，；")} & set(allowed)]

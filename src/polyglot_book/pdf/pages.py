@@ -113,21 +113,29 @@ def read_part(path: Path, stems: Collection[str], pointer: str) -> Part:
 
 
 def with_lines(html: str) -> str:
-    """Put each line of code that may have to wrap into an element of its own; mark short listings."""
+    """Put lines of code that may have to wrap into elements of their own; mark short listings.
+
+    In a listing that may be broken between pages all lines are elements, or none is.
+    """
 
     def listing(found: re.Match[str]) -> str:
         # Pygments lets no element of a listing reach over the end of a line.
         lines = found[1].split("\n")
-        kind = ' class="polyglot-short"' if len(lines) <= _SHORT else ""
-        return f"<pre{kind}>{''.join(map(_line, lines))}</pre>"
+        wide, short = [_is_wide(each) for each in lines], len(lines) <= _SHORT
+        marked = wide if short else [any(wide)] * len(lines)
+        written = (
+            f'<span class="polyglot-line">{line}\n</span>' if mark else f"{line}\n"
+            for line, mark in zip(lines, marked, strict=True)
+        )
+        kind = ' class="polyglot-short"' if short else ""
+        return f"<pre{kind}>{''.join(written)}</pre>"
 
     return _PRE.sub(listing, html)
 
 
-def _line(html: str) -> str:
+def _is_wide(html: str) -> bool:
     text = unescape(_TAG.sub("", html))
-    width = sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
-    return f"{html}\n" if width <= _NARROW else f'<span class="polyglot-line">{html}\n</span>'
+    return sum(2 if east_asian_width(each) in "WF" else 1 for each in text) > _NARROW
 
 
 def _localise(article: LexborNode, path: Path, stems: Collection[str], address: str) -> None:

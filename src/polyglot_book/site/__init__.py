@@ -104,5 +104,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def _fingerprint() -> int:
     """A number that changes with the extension, so that Sphinx then reads every page anew."""
     kinds = {".py", ".yml", ".html", ".css", ".js"}
-    files = sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in kinds)
+    here = Path(__file__).parent
+    files = sorted(path for path in [*here.parent.glob("*.py"), *here.rglob("*")] if path.suffix in kinds)
     return zlib.crc32(b"".join(path.read_bytes() for path in files))

@@ -11,7 +11,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from polyglot_book.site.languages import Pages
 
 # `top-p` and `GPT-2` are names: no line ends at their hyphen.
-_HYPHEN = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]{1,4}-)(?=[A-Za-z0-9]{1,4}(?![A-Za-z0-9]))")
+_NAME = re.compile(r"(?<![A-Za-z0-9_./-])([A-Za-z0-9]{1,4}-[A-Za-z0-9]{1,4})(?![A-Za-z0-9_/-])")
 _CHINESE = re.compile(r"([\u3400-\u9fff]+(?:[ ·、，]+[\u3400-\u9fff]+)*)")
 
 
@@ -35,16 +35,22 @@ class MarkChineseWords(SphinxPostTransform):
 
 
 class KeepNames(SphinxPostTransform):
-    """Keep short names with a hyphen on one line."""
+    """Keep short names with a hyphen on one line, without a sign that would be copied with them."""
 
     default_priority = 510
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        """Join their parts."""
+        """Mark them."""
         for text in list(self.document.findall(nodes.Text)):
-            if _HYPHEN.search(text) and _is_prose(text):
-                text.parent.replace(text, nodes.Text(_HYPHEN.sub("\\1\N{WORD JOINER}", text)))
+            if _NAME.search(text) and _is_prose(text):
+                text.parent.replace(text, [_together(part) for part in _NAME.split(text) if part])
+
+
+def _together(part: str) -> nodes.Node:
+    return (
+        nodes.inline("", part, classes=["polyglot-together"]) if _NAME.fullmatch(part) else nodes.Text(part)
+    )
 
 
 def _marked(part: str, chinese: str) -> nodes.Node:

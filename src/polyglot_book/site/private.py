@@ -24,7 +24,7 @@ from polyglot_book.site.navigation import speak
 from polyglot_book.site.strings import catalogue_from, translate
 
 # How many pages are worth processes of their own; and the extensions that do not say that they allow it.
-_MANY = 20
+_MANY, _MOST = 20, 8
 _SILENT = {"sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"}
 # Catalogue -> the folders, package by package, in which its translations lie.
 _CATALOGUES = {
@@ -81,8 +81,10 @@ def share_the_work(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
     that pages can be read in parallel; one adds numbers when all are read, the other writes LaTeX.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # The process that shares the work out has little to do itself.
-    app.parallel = processors + 1 if processors > 1 and len(docnames) > _MANY else 1
+    if app.parallel == 1 < processors and len(docnames) > _MANY:
+        app.parallel = (
+            min(processors, _MOST) + 1
+        )  # the process that shares the work out has little to do itself
     for extension in app.extensions.values():
         if extension.name in _SILENT:
             extension.parallel_read_safe = True

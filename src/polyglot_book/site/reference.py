@@ -90,6 +90,8 @@ class ApiReference(SphinxDirective):
         here = self.env.docname
         if reference is None or here not in reference.pages:
             raise self.error(f"polyglot_api: pages: expected {here}, where names stand")
+        if not reference.ready(self.env.app):
+            raise self.error(f"polyglot_api: expected all of {', '.join(reference.pages)} in the book")
         writer = _Writer(self.env.app, reference, here)
         library = reference.library
         for file in library.files:

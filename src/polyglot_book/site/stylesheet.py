@@ -10,6 +10,7 @@ import logging
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
 _OWN = Path(__file__).parent / "static"
+_CODE = Path(__file__).read_bytes()
 # In the order in which they apply; the book's own style has the last word.
 _SHEETS = (
     "basic.css",
@@ -63,10 +65,12 @@ def write_stylesheet(app: Sphinx, exception: Exception | None) -> None:
 
 def _write(static: Path, text: str, site: Path, scripts: Iterable[Path], memory: Path) -> None:
     """Write the sheet; not where the last build made it from the same, of which it keeps a memory."""
-    last: dict[str, Any] = json.loads(memory.read_text()) if memory.is_file() else {}
+    last: dict[str, Any] = {}
+    with suppress(OSError, ValueError):  # there is none, or half of one
+        last = json.loads(memory.read_text())
     pages = names_of_pages(site, last.get("pages", {}))
     names = used_names(pages.values(), scripts)
-    made_from = hashlib.sha256(repr((Path(__file__).read_bytes(), text, sorted(names))).encode()).hexdigest()
+    made_from = hashlib.sha256(repr((_CODE, text, sorted(names))).encode()).hexdigest()
     sheet = static / "site.css"
     if made_from != last.get("from") or not sheet.is_file():
         css = purged(text, names)
@@ -83,7 +87,7 @@ def names_of_pages(site: Path, known: Mapping[str, list[str]]) -> dict[str, list
         known: What this gave before.
     """
     contents = [path.read_bytes() for path in site.rglob("*.html")]
-    hashed = {hashlib.sha256(each).hexdigest(): each for each in contents}
+    hashed = {hashlib.sha256(_CODE + each).hexdigest(): each for each in contents}
     return {key: known[key] if key in known else _names(page.decode()) for key, page in hashed.items()}
 
 

@@ -11,7 +11,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 # A heading of nothing, or of a formula alone, which axe takes for nothing.
 _WORDLESS = re.compile(
-    r'<th class="[^"]*">(\s*(?:<p>(?:<math (?:(?!</math>).)*</math>)?</p>)?\s*)</th>', re.DOTALL
+    r'<th class="([^"]*)">(\s*(?:<p>(?:<math (?:(?!</math>).)*</math>)?</p>)?\s*)</th>', re.DOTALL
 )
 # Up to how wide a text of one line is, and how wide one that wants room.
 _SHORT, _LONG = 12, 60
@@ -30,7 +30,11 @@ class NameRows(SphinxPostTransform):
             first, *others = group.findall(nodes.colspec)
             if others:
                 first["stub"] = 1
-            for column in zip(*(row.children for row in group.findall(nodes.row)), strict=True):
+            rows = [
+                row.children for part in group.children for row in part.children if isinstance(row, nodes.row)
+            ]
+            # Where cells span several columns, it is open whose text is how wide.
+            for column in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
                 longest = max(_width(cell.astext()) for cell in column)
                 if kind := "short" if longest <= _SHORT else "long" if longest > _LONG else "":
                     for cell in column:
@@ -44,5 +48,5 @@ def _width(text: str) -> int:
 
 def name_cells(body: str) -> str:
     """Say of each heading what it names; one without words is a cell as any other."""
-    body = _WORDLESS.sub(r"<td>\1</td>", body)
+    body = _WORDLESS.sub(r'<td class="\1">\2</td>', body)
     return body.replace(_COLUMN, f'<th scope="col"{_COLUMN[3:]}').replace(_ROW, f'<th scope="row"{_ROW[3:]}')

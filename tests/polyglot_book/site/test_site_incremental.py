@@ -67,7 +67,7 @@ def test_many_pages_are_shared_out(
     monkeypatch: pytest.MonkeyPatch, processors: int, pages: int, processes: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
-    app = cast(Any, SimpleNamespace(parallel=0, extensions={}))
+    app = cast(Any, SimpleNamespace(parallel=1, extensions={}))
     private.share_the_work(app, cast(Any, None), ["page"] * pages)
     assert app.parallel == processes
 
