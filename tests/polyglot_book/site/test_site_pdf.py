@@ -181,6 +181,8 @@ def test_long_lines_of_code_stand_in_elements_of_their_own() -> None:
         assert with_lines(f"<pre>{line}\ny</pre>") == wrapped
     assert with_lines(f"<pre>{'&lt;' * 60}</pre>").count("span") == 0
     assert "short" not in with_lines("<pre>" + "x\n" * 13 + "</pre>")
+    # Where a page may end inside it, every line can be counted.
+    assert with_lines(f"<pre>{'x' * 61}\n" + "y\n" * 13 + "</pre>").count("polyglot-line") == 14
 
 
 def test_a_heading_with_a_formula_has_a_plain_text() -> None:
