@@ -9,7 +9,7 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from tests.browser import Browser, visit
+from tests.browser import Browser, lay_out, visit
 from tests.pages import check_site, english_left, parse
 
 ROOT = Path(__file__).parents[2]
@@ -119,6 +119,7 @@ def test_every_page_shows_whole_and_quietly(window: Browser, address: str, name:
     problems = []
     with visit(window, address, color_scheme="light") as seen:
         seen.page.goto(f"/{name}.html", wait_until="load")
+        lay_out(seen.page)
         for width, scheme in WINDOWS:
             seen.page.set_viewport_size({"width": width, "height": 900})
             seen.page.emulate_media(color_scheme=scheme)

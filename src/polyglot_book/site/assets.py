@@ -22,11 +22,13 @@ _WORDS = (
     "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
 )  # fmt: skip
-# In the page's head: the reader's colours, before anything is drawn. A browser may forbid a page to remember.
-COLOR_SCRIPT = (
+# In the page's head, before anything is drawn: the reader's colours, where a browser lets a page remember
+# them; and that a page opened at its beginning may lay out what lies below when it is near, or a bit later.
+HEAD_SCRIPT = (
     "(r=>{let m;try{m=localStorage.mode}catch{}m||='auto';r.dataset.mode=m;"
-    "r.dataset.theme=m!='auto'?m:matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light'})"
-    "(document.documentElement)"
+    "r.dataset.theme=m!='auto'?m:matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light';"
+    "if(!location.hash&&performance.getEntriesByType('navigation')[0]?.type=='navigate')"
+    "r.classList.add('polyglot-later')})(document.documentElement)"
 )
 
 
@@ -55,8 +57,8 @@ def finish_assets(
 ) -> None:
     """Give the layout its words and its script, and make the body of the page lighter."""
     context["polyglot_words"] = {each: translate(each) for each in _WORDS}
-    context["polyglot_color_script"] = COLOR_SCRIPT
-    context["polyglot_policy"] = policy_for(COLOR_SCRIPT)
+    context["polyglot_head_script"] = HEAD_SCRIPT
+    context["polyglot_policy"] = policy_for(HEAD_SCRIPT)
     context.setdefault("polyglot_downloads", [])
     if "body" in context:
         context["body"] = lighter(context["body"])

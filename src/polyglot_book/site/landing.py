@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
-from polyglot_book.site.assets import COLOR_SCRIPT
+from polyglot_book.site.assets import HEAD_SCRIPT
 from polyglot_book.site.facts import facts_of
 from polyglot_book.site.figures import COLORS
 from polyglot_book.site.languages import Pages
@@ -114,7 +114,7 @@ def write_entrance(app: Sphinx, exception: Exception | None) -> None:
         "language": Pages.from_config(app.config).reference.code,
         "title": app.env.titles[app.config.root_doc].astext(),
         "target": app.builder.get_target_uri(app.config.root_doc),
-        "policy": policy_for(COLOR_SCRIPT),
+        "policy": policy_for(HEAD_SCRIPT),
         "pathto": lambda name, *_: name,
     }
     text = app.builder.templates.render("entrance.html", context)

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from polyglot_book.site import places
-from polyglot_book.site.assets import COLOR_SCRIPT
+from polyglot_book.site.assets import HEAD_SCRIPT
 from polyglot_book.site.languages import Pages
 from polyglot_book.site.policy import policy_for
 from polyglot_book.site.strings import SPEAKER, translate
@@ -53,8 +53,8 @@ def write_missing(app: Sphinx, exception: Exception | None) -> None:
         "root": root,
         "cards": cards,
         "icons": icon_names(app),
-        "color_script": COLOR_SCRIPT,
-        "policy": policy_for(COLOR_SCRIPT),
+        "head_script": HEAD_SCRIPT,
+        "policy": policy_for(HEAD_SCRIPT),
     }
     text = app.builder.templates.render("404.html", context)
     Path(app.outdir, "404.html").write_text(text, encoding="utf-8")

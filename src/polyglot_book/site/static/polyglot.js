@@ -115,10 +115,31 @@
     return id ? document.getElementById(id) : null;
   };
 
+  // When a browser has time: idle or not, after a second, since a machine that is never idle must not wait for ever.
+  const later = (task) => self.requestIdleCallback ? requestIdleCallback(task, { timeout: 1000 }) : setTimeout(task);
+
+  // What lies below the first view was left for later (see the style sheet): it is laid out now, part by part, so that
+  // the reader is never kept waiting; and at once where the whole page counts.
+  const parts = root.classList.contains("polyglot-later") ? all(".bd-article section section > :not(section)") : [];
+  const layOut = (most) => {
+    for (let elements = 0; parts.length && elements < most;) {
+      const part = parts.shift();
+      part.style.contentVisibility = "visible";
+      elements += part.getElementsByTagName("*").length;
+    }
+  };
+  const layOutLater = () => {
+    layOut(100);
+    if (parts.length) later(layOutLater);
+  };
+  later(layOutLater);
+  addEventListener("beforeprint", () => layOut(Infinity));
+
   // A link to what lies inside something folded opens it.
   const unfold = () => {
     const named = target();
     if (!named) return;
+    layOut(Infinity);
     if (location.hash.includes("~")) named.scrollIntoView();
     const folded = named.closest("details") ?? (named.matches("span") && named.nextElementSibling);
     if (folded && folded.matches?.("details") && !folded.open) {
@@ -209,7 +230,6 @@
   for (const figure of all("[data-live]")) near.observe(figure);
 
   // What no reader needs in the first moment.
-  const later = self.requestIdleCallback ?? setTimeout;
   later(() => {
     // Code can be copied.
     const button = document.createElement("button");
@@ -230,7 +250,7 @@
     // What the keyboard reaches has a name; code has that of its cell.
     const given = (box) => box.localName !== "div" ? { tabindex: 0 }
       : { tabindex: 0, role: "group", "aria-label": words[box.matches(".polyglot-math") ? "Formula" : "Table"] };
-    const reach = () => {
+    const reach = (boxes) => {
       const hidden = boxes.map((box) => box.scrollWidth - box.clientWidth - box.scrollLeft);
       const wide = boxes.map((box) => box.scrollWidth > box.clientWidth + 1);
       boxes.forEach((box, number) => {
@@ -241,13 +261,16 @@
         if (wide[number] || box.classList.contains("polyglot-more")) fade(box, hidden[number]);
       });
     };
-    for (const box of boxes) box.addEventListener("scroll", () => edge(box), { passive: true });
-    reach();
-    addEventListener("resize", reach);
+    // Told when a box is first laid out, too: to ask for the width of one that is not would lay it out.
+    const sizes = new ResizeObserver((changes) => reach(changes.map(({ target }) => target)));
+    for (const box of boxes) {
+      box.addEventListener("scroll", () => edge(box), { passive: true });
+      sizes.observe(box);
+    }
     if (up) {
       addEventListener("scroll", () => { up.hidden = scrollY < 2 * innerHeight; }, { passive: true });
     }
-  }, { timeout: 1000 });  // a machine that is never idle must not wait for ever
+  });
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.(".copybtn");
     if (!button) return;
