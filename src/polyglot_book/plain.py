@@ -10,6 +10,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 
 _PARSER = MarkdownIt("commonmark").use(colon_fence_plugin)
+_FENCE = re.compile(r"^ {0,3}(?::::|```|~~~)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"\{(\w+)\} *(.*)")
 _OPTION = re.compile(r":[\w-]+:")
 
@@ -19,6 +20,8 @@ def plain(text: str) -> str:
 
     Other directives stay as they are.
     """
+    if not _FENCE.search(text):
+        return text
     lines = text.split("\n")
     for token in reversed(_PARSER.parse(text)):
         if token.type in {"colon_fence", "fence"} and token.level == 0 and token.map:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -26,15 +27,15 @@ from polyglot_book.site import (
     reference,
     rights,
     robots,
-    search,
     sharing,
-    stylesheet,
     tables,
 )
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension with Sphinx."""
+    # A build makes much and drops little before it ends: to look for that took a fifth of its time.
+    gc.set_threshold(1_000_000)
     app.setup_extension("myst_nb")
     app.add_config_value("polyglot_languages", {}, "env", [dict])
     app.add_config_value("polyglot_folder", "book", "env", [str])
@@ -54,6 +55,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", private.silence_thebe)
     app.connect("builder-inited", private.switch_search_off)
     app.connect("builder-inited", private.speak_in_every_process)
+    app.connect("builder-inited", private.write_chapter_by_chapter)
+    app.connect("builder-inited", private.remember_highlighted)
     app.connect("env-before-read-docs", private.share_the_work)
     app.connect("source-read", navigation.speak_while_reading, priority=0)
     app.connect("source-read", anchors.mark_cells, priority=900)
@@ -67,9 +70,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", downloads.offer_notebooks, priority=1)
     app.connect("html-page-context", names.link_code, priority=998)
     app.connect("html-page-context", assets.finish_assets, priority=999)
-    app.connect("build-finished", stylesheet.write_stylesheet, priority=600)
+    app.connect("build-finished", assets.write_assets, priority=600)
     app.connect("build-finished", live.copy_modules, priority=700)
-    app.connect("build-finished", search.write_index, priority=900)
     app.connect("build-finished", alternates.write_sitemap)
     app.connect("build-finished", cards.write_cards)
     app.connect("build-finished", robots.write_files)

@@ -12,7 +12,9 @@ from sphinx.config import Config
 from polyglot_book.site.formulas import RENDERER
 from polyglot_book.site.markup import lighter
 from polyglot_book.site.policy import policy_for
+from polyglot_book.site.search import indexing
 from polyglot_book.site.strings import translate
+from polyglot_book.site.stylesheet import write_stylesheet
 
 _HERE = Path(__file__).parent
 # The words that the scripts write into a page.
@@ -62,3 +64,11 @@ def finish_assets(
     context.setdefault("polyglot_downloads", [])
     if "body" in context:
         context["body"] = lighter(context["body"])
+
+
+# Sphinx event: build-finished (after the themes, which write style sheets; before our own files come)
+def write_assets(app: Sphinx, exception: Exception | None) -> None:
+    """Write the search indexes, which other processes make, and the style sheet meanwhile."""
+    if exception is None and app.builder.format == "html":
+        with indexing(app):
+            write_stylesheet(app)

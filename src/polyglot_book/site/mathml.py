@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from functools import cache
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
@@ -38,6 +39,7 @@ class TexError(ValueError):
     """TeX that cannot be turned into MathML."""
 
 
+@cache  # the same formulas stand in every language, and often on a page
 def to_mathml(tex: str, *, display: bool) -> str:
     """Turn a formula into a `<math>` element.
 

@@ -11,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
 from tempfile import TemporaryDirectory
 
+from pagefind.service import get_executable
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -59,11 +60,12 @@ class Section:
     text: str
 
 
-# Sphinx event: build-finished (after all that writes pages)
-def write_index(app: Sphinx, exception: Exception | None) -> None:
-    """Index every language of which a page has changed, as a whole: nothing old remains."""
-    if exception is not None or app.builder.format != "html":
-        return
+@contextmanager
+def indexing(app: Sphinx) -> Iterator[None]:
+    """Index every language of which a page has changed, as a whole: others do it, and it waits for them.
+
+    All pages must be there.
+    """
     pages, target = Pages.from_config(app.config), Path(app.outdir, "pagefind")
     found: dict[str, list[str]] = {}
     for docname in sorted(app.env.found_docs):
@@ -71,10 +73,13 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
         language = pages.language_of(docname) if docname not in pages.shared else None
         code = language.code if language else _NO_LANGUAGE
         found.setdefault(code, []).append(app.builder.get_target_uri(docname))
-    for code, uris in found.items():
-        _index(Path(app.outdir), uris, target / code, _INDEX | _PROGRAM if code == _NO_LANGUAGE else _INDEX)
     for gone in {each.name for each in target.glob("*")} - found.keys():
         shutil.rmtree(target / gone)
+    with ExitStack() as indexes:
+        for code, uris in found.items():
+            wanted = _INDEX | _PROGRAM if code == _NO_LANGUAGE else _INDEX
+            indexes.enter_context(_indexing(Path(app.outdir), uris, target / code, wanted))
+        yield
 
 
 def sections(html: str) -> Iterator[Section]:
@@ -142,24 +147,26 @@ def _write_sections(page: Path, target: Path) -> None:
         )
 
 
-def _index(site: Path, uris: Iterable[str], target: Path, wanted: Iterable[str]) -> None:
+@contextmanager
+def _indexing(site: Path, uris: Iterable[str], target: Path, wanted: Iterable[str]) -> Iterator[None]:
     """Have Pagefind index pages, unless the index that is there was made from the same."""
     made_from = hashlib.sha256(_TOOLS)
     for uri in uris:
         made_from.update(f"{uri}\n".encode() + hashlib.sha256((site / uri).read_bytes()).digest())
     stamp = target / "made-from"
     if stamp.is_file() and stamp.read_text() == made_from.hexdigest():
+        yield
         return
     shutil.rmtree(target, ignore_errors=True)
     with TemporaryDirectory() as folder:
         for uri in uris:
             _write_sections(site / uri, Path(folder, uri))
-        command = [sys.executable, "-m", "pagefind", "--site", folder, "--output-path", str(target)]
-        done = subprocess.run(
-            [*command, *_OPTIONS], capture_output=True, text=True, encoding="utf-8", check=False
-        )
-    if done.returncode:
-        LOGGER.warning("no search: %s", done.stdout + done.stderr, type="polyglot", subtype="search")
+        command = [get_executable() or "pagefind", "--site", folder, "--output-path", target, *_OPTIONS]
+        with Popen(command, stdout=PIPE, stderr=STDOUT, text=True, encoding="utf-8") as process:
+            yield
+            said, _ = process.communicate()
+    if process.returncode:
+        LOGGER.warning("no search: %s", said, type="polyglot", subtype="search")
         return
     for path in set(target.iterdir()) - {path for pattern in wanted for path in target.glob(pattern)}:
         path.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from xml.etree import ElementTree as ET
 
 from polyglot_book.site.svg_size import shrink
@@ -117,10 +118,10 @@ def _restyle(element: ET.Element, colors: Mapping[str, str], prefix: str) -> Non
         element.text = re.sub(r"([^{},]+)(?=[,{])", rf"#{prefix} \1", element.text)
     style = _declarations(element.get("style", ""))
     for name in _PAINTED:
-        if (color := colors.get(_normal(element.get(name, "")))) is not None:
+        if name in element.attrib and (color := colors.get(_normal(element.attrib[name]))):
             del element.attrib[name]
             style.setdefault(name, color)
-        if (color := colors.get(_normal(style.get(name, "")))) is not None:
+        if name in style and (color := colors.get(_normal(style[name]))):
             style[name] = color
     if element.tag in {"text", "tspan"}:
         _use_page_font(style)
@@ -142,6 +143,7 @@ def _use_page_font(style: dict[str, str]) -> None:
         style["font-family"] = "inherit"  # after `font`, which sets it
 
 
+@lru_cache
 def _normal(color: str) -> str:
     color = color.strip().lower()
     if re.fullmatch("#[0-9a-f]{3}", color):

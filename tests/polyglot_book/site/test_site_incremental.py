@@ -86,6 +86,13 @@ def test_pages_written_side_by_side_are_the_same(fresh: Path, four: Built) -> No
     done = subprocess.run([sys.executable, "-c", SIDE_BY_SIDE], cwd=fresh, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     html = fresh / "_build/html"
-    pages = {path.relative_to(four.html): path.read_bytes() for path in four.html.rglob("*.html")}
-    assert len(pages) > 10
-    assert {path.relative_to(html): path.read_bytes() for path in html.rglob("*.html")} == pages
+    alone, together = (
+        {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+        for site in (four.html, html)
+    )
+    assert together.keys() == alone.keys()
+    assert any(path.parent.name == "_images" for path in alone)
+    for path, content in alone.items():
+        # Pagefind packs its files anew each time; the inventory names its own folder.
+        if path.parts[0] != "pagefind" and path.name != "objects.inv":
+            assert together[path] == content, path

@@ -12,7 +12,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from polyglot_book.site.mathml import to_mathml
-from polyglot_book.site.search import linear, sections, words, write_index
+from polyglot_book.site.search import indexing, linear, sections, words
 from tests.browser import Browser, serve, visit
 from tests.building import Built
 from tests.searching import DIALOG, FIELD, search
@@ -202,7 +202,8 @@ def test_no_old_index_remains(four: Built, tmp_path: Path, window: Browser) -> N
     before = {code: (site / "pagefind" / code / "made-from").stat().st_mtime_ns for code in languages}
     page = site / "book/en/03-only.html"
     page.write_text(page.read_text(encoding="utf-8").replace("Nobody", "Somebody"), encoding="utf-8")
-    write_index(app, None)
+    with indexing(app):
+        pass
     changed = [
         code
         for code in languages
