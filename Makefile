@@ -55,7 +55,7 @@ _build/wheel/.built: pyproject.toml $(INSTALLED) $(call sources,src)
 	@$(RUN) -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w _build/wheel . && touch $@
 
 # The site shows the stored notebooks: this says which of them are not what their chapters and the library make.
-_build/.compared: $(SITE)/index.html $(call sources,chapters src/polyhead)
+_build/.compared: $(BOOK) $(INSTALLED) $(call sources,chapters) | $(SITE)/index.html
 	@if $(RUN) -m polyglot_book pending; then touch $@; fi
 
 serve: site                 ## show the website on this machine; PORT=8001 where 8000 is taken
@@ -97,7 +97,9 @@ renew:                      ## write the newest versions of all that is needed i
 	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead | sed 's/+cpu//' >requirements.txt
 
 notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
+	@mkdir -p _build && touch _build/.begun
 	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)
+	@find chapters src -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared
 
 translations: $(INSTALLED)  ## which cell of which language is current, stale or missing
 	@$(RUN) -m polyglot_book translations

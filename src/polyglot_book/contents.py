@@ -87,7 +87,8 @@ def _read_chapter(path: Path) -> tuple[dict[str, Any], str]:
     import yaml
 
     parts = _FRONT_MATTER.match(path.read_text(encoding="utf-8"))
-    return (yaml.safe_load(parts[1]), parts[2]) if parts else ({}, "")
+    quick = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # not everywhere is PyYAML built with the quick one
+    return (yaml.load(parts[1], quick), parts[2]) if parts else ({}, "")
 
 
 def _read_notebook(path: Path) -> tuple[dict[str, Any], str]:

@@ -16,8 +16,6 @@ from typing import Any
 
 import rcssmin
 import tinycss2
-from fontTools import subset
-from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
 _OWN = Path(__file__).parent / "static"
@@ -32,7 +30,6 @@ _SHEETS = (
     "sphinx-design*.css",
     "polyglot.css",
 )
-logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # it tells of each of its steps
 _ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 # Each begins with letters that a search finds quickly: one pattern for all of them takes seven times as long.
 _ELEMENT = re.compile("<([a-z][a-z0-9]*)")
@@ -186,6 +183,11 @@ def _can_apply(selector: list[Any], names: set[str]) -> bool:
 
 def _icon_face(path: Path, icons: set[str]) -> str:
     """Give the icons' font, cut down to these characters, as part of the style sheet."""
+    # A build after a change of a sentence needs none of this, which takes a tenth of a second to load.
+    from fontTools import subset
+    from fontTools.ttLib import TTFont
+
+    logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # it tells of each of its steps
     options = subset.Options(flavor="woff2", layout_features=[], hinting=False, notdef_outline=True)
     font = TTFont(path, recalcTimestamp=False)
     cutter = subset.Subsetter(options)
