@@ -135,7 +135,7 @@ def visit(browser: Browser, base: str, **options: Any) -> Iterator[Visit]:
 
 # Says of each part of a page that may be laid out later whether it still waits.
 WAITING = """
-[...document.querySelectorAll('.bd-article section section > :not(section)')]
+[...document.querySelectorAll('.polyglot-later > :not(section)')]
   .map(part => getComputedStyle(part).contentVisibility === 'auto')
 """
 

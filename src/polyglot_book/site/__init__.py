@@ -16,6 +16,7 @@ from polyglot_book.site import (
     cards,
     downloads,
     figures,
+    first_view,
     foreign,
     formulas,
     landing,
@@ -84,6 +85,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(foreign.MarkChineseWords)
     app.add_post_transform(foreign.KeepNames)
     app.add_post_transform(tables.NameRows)
+    app.add_post_transform(first_view.MarkLaterSections)
     app.add_post_transform(names.LinkNames)
     app.add_html_math_renderer(
         formulas.RENDERER,

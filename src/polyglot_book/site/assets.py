@@ -30,7 +30,7 @@ HEAD_SCRIPT = (
     "(r=>{let m;try{m=localStorage.mode}catch{}m||='auto';r.dataset.mode=m;"
     "r.dataset.theme=m!='auto'?m:matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light';"
     "if(!location.hash&&performance.getEntriesByType('navigation')[0]?.type=='navigate')"
-    "r.classList.add('polyglot-later')})(document.documentElement)"
+    "r.classList.add('polyglot-from-top')})(document.documentElement)"
 )
 
 

@@ -35,13 +35,13 @@ class NameRows(SphinxPostTransform):
             ]
             # Where cells span several columns, it is open whose text is how wide.
             for column in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
-                longest = max(_width(cell.astext()) for cell in column)
+                longest = max(width(cell.astext()) for cell in column)
                 if kind := "short" if longest <= _SHORT else "long" if longest > _LONG else "":
                     for cell in column:
                         cell["classes"].append(f"polyglot-{kind}")
 
 
-def _width(text: str) -> int:
+def width(text: str) -> int:
     """Count the columns that a text takes: a Chinese or Korean character takes two."""
     return sum(1 + (east_asian_width(each) in "WF") for each in text)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser import WAITING, Browser, Visit, lay_out, serve, visit
+from tests.browser import Browser, Visit, lay_out, serve, visit
 from tests.building import Built
 from tests.pages import english_left, parse
 
@@ -101,44 +101,6 @@ def test_what_is_wide_scrolls_in_its_own_box(window: Browser, address: str) -> N
             assert seen.page.locator(box).evaluate("e => e.scrollWidth > e.clientWidth + 100"), box
             # What no reader needs in the first moment comes in the second.
             seen.page.locator(f"{box}[tabindex='0']").first.wait_for()
-
-
-HEIGHT = "document.querySelector('.bd-article').scrollHeight"
-
-
-def test_what_lies_below_the_first_view_is_laid_out_a_moment_later(window: Browser, address: str) -> None:
-    whole = "/book/en/01-masks.html#polarity"
-    with visit(window, address) as seen:
-        seen.page.goto(whole)
-        height, waiting = seen.page.evaluate(HEIGHT), seen.page.evaluate(WAITING)
-        # A page that is opened at a place is laid out at once: what is above decides where that place is.
-        assert waiting and not any(waiting)
-        seen.page.goto("about:blank")
-        seen.page.goto(whole.split("#")[0])
-        lay_out(seen.page)
-        assert seen.page.evaluate(HEIGHT) == height
-        seen.page.reload()
-        assert not any(seen.page.evaluate(WAITING))
-
-
-@pytest.mark.parametrize("moment", ["a link", "paper"])
-def test_the_whole_page_is_laid_out_where_it_counts(window: Browser, address: str, moment: str) -> None:
-    with visit(window, address) as seen:
-        # The moment never comes.
-        seen.page.add_init_script("requestIdleCallback = () => {}")
-        seen.page.goto("/book/en/01-masks.html")
-        assert all(seen.page.evaluate(WAITING))
-        if moment == "a link":
-            seen.page.evaluate("location.hash = 'polarity'")
-            lay_out(seen.page)
-            top, room = "document.getElementById('polarity').getBoundingClientRect().top", "innerHeight / 2"
-            assert 0 <= seen.page.evaluate(top) < seen.page.evaluate(room)
-        else:
-            seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-            assert not any(seen.page.evaluate(WAITING))
-    with visit(window, address, java_script_enabled=False) as seen:
-        seen.page.goto("/book/en/01-masks.html")
-        assert not any(seen.page.evaluate(WAITING))
 
 
 def test_the_switcher_keeps_page_and_named_section(window: Browser, address: str) -> None:

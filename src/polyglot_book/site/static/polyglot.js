@@ -120,7 +120,7 @@
 
   // What lies below the first view was left for later (see the style sheet): it is laid out now, part by part, so that
   // the reader is never kept waiting; and at once where the whole page counts.
-  const parts = root.classList.contains("polyglot-later") ? all(".bd-article section section > :not(section)") : [];
+  const parts = root.classList.contains("polyglot-from-top") ? all(".polyglot-later > :not(section)") : [];
   const layOut = (most) => {
     for (let elements = 0; parts.length && elements < most;) {
       const part = parts.shift();
