@@ -89,7 +89,7 @@ SOURCES = "#sources"
 CHAPTER = "/book/zh-CN/12-modern-decoders.html"
 
 # One thing changes at a time: each change of colours is waited for.
-WINDOWS = ((1280, "light"), (390, "light"), (390, "dark"), (1280, "dark"))
+WINDOWS = ((1280, "light"), (1280, "dark"), (390, "dark"), (390, "light"))
 
 # Text of a figure that its picture cuts off, in pixels.
 CLIPPED = """
@@ -107,6 +107,13 @@ SMALLEST = """
 () => Math.min(99, ...[...document.querySelectorAll('svg.polyglot-figure text')]
   .filter(text => text.textContent.trim() && text.checkVisibility())
   .map(text => { const to = text.getScreenCTM(); return text.getBBox().height * Math.hypot(to.c, to.d); }))
+"""
+WIDER = "document.documentElement.scrollWidth - innerWidth"
+OPEN = "document.querySelectorAll('article details').forEach(each => each.open = true)"
+# Boxes in which something is wider than they are.
+CUT = """
+() => [...document.querySelectorAll('article :is(.admonition, .sd-summary-content)')]
+  .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.textContent.trim().slice(0, 60))
 """
 # By how much what was in view has moved by itself, as browsers count it.
 WATCH = """
@@ -137,12 +144,16 @@ def test_every_page_shows_whole_and_quietly(window: Browser, address: str, name:
             seen.page.emulate_media(color_scheme=scheme)
             expect(seen.page.locator("html")).to_have_attribute("data-theme", scheme)
             at = f"{width} px, {scheme}"
-            wide = seen.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            if wide > 0:
+            if (wide := seen.page.evaluate(WIDER)) > 0:
                 problems.append(f"{at}: {wide} px wider than the window")
             problems += [f"{at}: a figure cuts {text!r} off" for text in seen.page.evaluate(CLIPPED)]
             if (height := seen.page.evaluate(SMALLEST)) < 8:
                 problems.append(f"{at}: text of {height:.1f} px in a figure")
+        seen.page.evaluate(OPEN)
+        problems += [f"cut off at 390 px: {text!r}" for text in seen.page.evaluate(CUT)]
+        seen.page.set_viewport_size({"width": 320, "height": 700})
+        if (wide := seen.page.evaluate(WIDER)) > 0:
+            problems.append(f"320 px: {wide} px wider than the window")
         left = english_left(parse(seen.page.content()), NAMES, SOURCES)
         problems += [f"English is left: {text!r}" for text in left]
         problems += seen.problems()
@@ -180,6 +191,30 @@ def test_the_whole_page_is_laid_out_where_it_counts(window: Browser, address: st
     with visit(window, address, java_script_enabled=False) as seen:
         seen.page.goto(CHAPTER)
         assert not any(seen.page.evaluate(WAITING))
+
+
+def test_a_link_to_a_solution_opens_it(window: Browser, address: str) -> None:
+    first, second = (f"#solution-{each} + details" for each in ("count", "permute"))
+    with visit(window, address) as seen:
+        seen.page.goto("/book/ko/03-many-heads.html#solution-count")
+        expect(seen.page.locator(first)).to_have_attribute("open", "")
+        expect(seen.page.locator(first)).to_be_in_viewport()
+        assert seen.page.locator(second).get_attribute("open") is None
+        seen.page.evaluate("location.hash = 'solution-permute'")
+        expect(seen.page.locator(second)).to_have_attribute("open", "")
+        expect(seen.page.locator(second)).to_be_in_viewport()
+
+
+def test_a_row_to_look_up_has_a_place_that_every_language_has(site: Path) -> None:
+    rows = {
+        code: [
+            row.attributes["id"]
+            for row in parse((site / f"book/{code}/notation.html").read_text("utf-8")).css("tr[id]")
+        ]
+        for code in ("en", "zh-TW", "zh-CN", "ko")
+    }
+    assert len(rows["en"]) > 100 and len({*rows["en"]}) == len(rows["en"])
+    assert rows["zh-TW"] == rows["zh-CN"] == rows["ko"] == rows["en"]
 
 
 def test_the_root_leads_to_the_choice_of_language(window: Browser, address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -25,6 +26,7 @@ def wait(address: str) -> tuple[socket.socket, list[str]]:
         for name in ("ipykernel.kernelapp", "matplotlib.pyplot", "transformers.models.bert.modeling_bert"):
             importlib.import_module(name)  # the last one with the many modules that all models share
     peers.d2l()
+    gc.freeze()  # what is loaded stays: no kernel looks through it for what nobody needs
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         ready, _, _ = select.select([server, sys.stdin], [], [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -11,6 +12,7 @@ from sphinx.application import Sphinx
 
 from polyglot_book.site import places
 from polyglot_book.site.languages import Pages
+from polyglot_book.site.rights import source_of
 
 
 def public_url(app: Sphinx, docname: str) -> str:
@@ -65,18 +67,41 @@ def add_alternates(
         )
 
 
+def days_of_change(root: Path) -> dict[str, str]:
+    """Give the day on which each file last changed, as git knows it: nothing where it does not know all."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "core.quotePath=false", *arguments]
+        try:
+            return subprocess.run(command, cwd=root, capture_output=True, check=True, encoding="utf-8").stdout
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+
+    days: dict[str, str] = {}
+    if git("rev-parse", "--is-shallow-repository").strip() == "false":
+        day = ""
+        for line in git("log", "--format=/%cs", "--name-only", "--relative").splitlines():
+            if line.startswith("/"):
+                day = line[1:]
+            elif line:
+                days.setdefault(line, day)
+    return days
+
+
 # Sphinx event: build-finished
 def write_sitemap(app: Sphinx, exception: Exception | None) -> None:
-    """Write `sitemap.xml`, in which every page names its sisters."""
+    """Write `sitemap.xml`, in which every page names its sisters, and when it changed."""
     if exception is not None or app.builder.format != "html" or not places.site_of(app.config):
         return
-    rows = []
+    rows, days = [], days_of_change(Path(app.srcdir))
     for docname in sorted(app.env.found_docs):
         links = "".join(
             f'<xhtml:link rel="alternate" hreflang={quoteattr(code)} href={quoteattr(url)}/>'
             for code, url in alternates_of(app, docname).items()
         )
-        rows.append(f"<url><loc>{escape(public_url(app, docname))}</loc>{links}</url>")
+        day = days.get(source_of(app, docname), "")
+        changed = f"<lastmod>{day}</lastmod>" if day else ""
+        rows.append(f"<url><loc>{escape(public_url(app, docname))}</loc>{changed}{links}</url>")
     text = (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

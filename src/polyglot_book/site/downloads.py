@@ -74,6 +74,8 @@ def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> 
 
     def address(stem: str, anchor: str) -> str:
         page = f"{pages.folder}/{language.code}/{stem}.html"
+        if not site and page == f"{pages.home(language)}.html":
+            return f"../{page}"  # it has no copy
         return f"{site}{page}{anchor}" if site else f"{prefix}{stem}.ipynb"
 
     wanted = config.polyglot_install

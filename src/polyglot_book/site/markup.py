@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
 from polyglot_book.site.strings import SPEAKER, translate
 from polyglot_book.site.tables import name_cells
@@ -12,7 +13,12 @@ _PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 _EMPTY = "<span></span>"
 # What a check says, and an error, is prose: its lines wrap. A table's must not.
 _PROSE = re.compile(
-    r'(<div class="output [^"]*)("><div class="highlight"><pre>(?:[✓✗]|<span class="ansi|[^<\n]*Error))'
+    r'(<div class="output [^"]*)("><div class="highlight"><pre>'
+    r'(?:(?:[^<]*\n)?[✓✗]|<span class="ansi|[^<\n]*Error))'
+)
+# An exercise is a place that a teacher points at.
+_EXERCISE = re.compile(
+    r'(<div class="exercise admonition" id="([\w-]+)">\n<p class="admonition-title">.*?)(?=</p>)'
 )
 # No line ends between a formula and the punctuation around it.
 _FORMULA = re.compile(
@@ -37,6 +43,8 @@ def lighter(body: str) -> str:
     if SPEAKER.language and SPEAKER.language.code.startswith("zh"):
         body = _APOSTROPHE.sub("'", body)
     body = name_cells(_PROSE.sub(r"\1 polyglot-prose\2", body))
+    link = f'<a class="headerlink" href="#\\2" title="{escape(translate("Link to this heading"))}">#</a>'
+    body = _EXERCISE.sub(rf"\1{link}", body)
     for kind, name in (("cell_input", "Code"), ("cell_output", "Output")):
         start = f'<div class="{kind} docutils container">'
         body = body.replace(start, f'<div class="{kind}" role="group" aria-label="{translate(name)}">')

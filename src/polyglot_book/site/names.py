@@ -51,7 +51,8 @@ class LinkNames(SphinxPostTransform):
                 literal.replace_self(linked(address, literal.deepcopy()))
 
 
-def _around(node: nodes.Node) -> Iterator[nodes.Element]:
+def around(node: nodes.Node) -> Iterator[nodes.Element]:
+    """Give what a node stands in, from the inside out."""
     while node.parent is not None:
         node = node.parent
         yield node
@@ -93,14 +94,14 @@ class Scope:
     def path_of(self, literal: nodes.literal) -> str | None:
         """Give the path of the entry that code in the text names, where a link can stand."""
         named = _NAMED.fullmatch(literal.astext())
-        around = list(_around(literal))
-        if named is None or any(isinstance(each, _NO_PLACE) for each in around):
+        places = list(around(literal))
+        if named is None or any(isinstance(each, _NO_PLACE) for each in places):
             return None
         name, place = named[1], literal.parent.index(literal)
         if place > 1 and literal.parent[place - 1].astext() == _BEHIND:
             return self._library.find(f"{literal.parent[place - 2].astext()}.{name}")
         # What a cell prints has its own words for things.
-        if "." not in name and any("cell_output" in each.get("classes", ()) for each in around):
+        if "." not in name and any("cell_output" in each.get("classes", ()) for each in places):
             return None
         if name.split(".")[0] in self._own:
             return None

@@ -68,6 +68,8 @@ def localise_page(
     order = [home, *_descendants(app.env, home)]
     if pagename not in order[1:]:
         context["prev"] = None
+    elif pagename == order[1] and context.get("prev"):
+        context["prev"]["title"] = translate("Home")
     if pagename not in order[:-1]:
         context["next"] = None
 

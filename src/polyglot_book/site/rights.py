@@ -31,13 +31,15 @@ def add_rights(
         context["polyglot_cite"] = f"{address}#{place}" if place else address
     if (project := places.github_of(app.config)) and pagename in app.env.found_docs:
         repository = f"https://github.com/{project}"
+        context["polyglot_project"] = repository
         context["polyglot_report"] = f"{repository}/issues/new?title={quote(pagename, safe='')}"
-        context["polyglot_source"] = f"{repository}/blob/HEAD/{quote(_source(app, pages, pagename))}"
+        context["polyglot_source"] = f"{repository}/blob/HEAD/{quote(source_of(app, pagename))}"
 
 
-def _source(app: Sphinx, pages: Pages, docname: str) -> str:
+def source_of(app: Sphinx, docname: str) -> str:
     """Name the file that a page is written in: a notebook's is its chapter, where there is one."""
-    chapter = Path("chapters", docname.removeprefix(f"{pages.folder}/")).with_suffix(".md")
+    folder = Pages.from_config(app.config).folder
+    chapter = Path("chapters", docname.removeprefix(f"{folder}/")).with_suffix(".md")
     if Path(app.srcdir, chapter).is_file():
         return chapter.as_posix()
     return Path(app.env.doc2path(docname)).relative_to(app.srcdir).as_posix()

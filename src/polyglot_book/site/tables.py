@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 from unicodedata import east_asian_width
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from polyglot_book.site.names import around
+
 # A heading of nothing, or of a formula alone, which axe takes for nothing.
 _WORDLESS = re.compile(
     r'<th class="([^"]*)">(\s*(?:<p>(?:<math (?:(?!</math>).)*</math>)?</p>)?\s*)</th>', re.DOTALL
 )
+# From how many rows on a table is one to look things up in, so that each row has a place of its own.
+_MANY_ROWS = 10
 # Up to how wide a text of one line is, and how wide one that wants room.
 _SHORT, _LONG = 12, 60
 _COLUMN, _ROW = '<th class="head', '<th class="stub'
@@ -26,6 +31,7 @@ class NameRows(SphinxPostTransform):
 
     def run(self, **kwargs: Any) -> None:
         """Mark the first column of each table that has more than one, and columns of short or long text."""
+        self._numbers: Counter[str] = Counter()
         for group in self.document.findall(nodes.tgroup):
             first, *others = group.findall(nodes.colspec)
             if others:
@@ -33,12 +39,22 @@ class NameRows(SphinxPostTransform):
             rows = [
                 row.children for part in group.children for row in part.children if isinstance(row, nodes.row)
             ]
+            if len(rows) >= _MANY_ROWS:
+                self._name_places(group)
             # Where cells span several columns, it is open whose text is how wide.
             for column in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
                 longest = max(width(cell.astext()) for cell in column)
                 if kind := "short" if longest <= _SHORT else "long" if longest > _LONG else "":
                     for cell in column:
                         cell["classes"].append(f"polyglot-{kind}")
+
+    def _name_places(self, group: nodes.tgroup) -> None:
+        """Name the rows of a table after what it stands in: the same names in every language."""
+        owner = next((each["ids"][0] for each in around(group) if each.get("ids")), "table")
+        for body in group.findall(nodes.tbody):
+            for row in body.findall(nodes.row):
+                self._numbers[owner] += 1
+                row["ids"].append(f"{owner}-row-{self._numbers[owner]}")
 
 
 def width(text: str) -> int:

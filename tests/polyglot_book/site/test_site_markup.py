@@ -62,6 +62,6 @@ def test_verdicts_wrap_and_tables_do_not() -> None:
         kind = "output stream highlight-myst-ansi notranslate"
         return f'<div class="{kind}"><div class="highlight"><pre><span></span>{text}</pre></div></div>'
 
-    for verdict in ("✓ 일치합니다", "✗ 다릅니다", "ValueError: mask"):
+    for verdict in ("✓ 일치합니다", "✗ 다릅니다", "ValueError: mask", "Bugs: 1 of 1\n✓ 일치합니다"):
         assert "notranslate polyglot-prose" in lighter(output(verdict)), verdict
     assert "polyglot-prose" not in lighter(output("tensor([1, 2])"))

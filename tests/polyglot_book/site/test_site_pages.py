@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from polyglot_book.site.alternates import days_of_change
 from tests.building import Built
 from tests.pages import Page, check_site, english_left, parse
 
@@ -184,6 +186,26 @@ def test_the_sitemap_has_every_page_with_its_sisters(four: Built) -> None:
     }
     assert len(rows) == 4 * 3 + 2
     assert len(rows["https://example.org/tiny/book/ko/01-masks.html"]) == 5
+
+
+def test_the_sitemap_says_when_a_page_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> None:
+        who = ["-c", "user.name=x", "-c", "user.email=x@localhost", "-c", "protocol.file.allow=always"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    assert days_of_change(tmp_path) == {}
+    git("init", "whole")
+    book = tmp_path / "whole/the book"
+    book.mkdir()
+    for day, name in (("2026-01-03", "一.md"), ("2026-02-05", "two.md")):
+        (book / name).write_text(day, encoding="utf-8")
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"{day}T12:00:00+00:00")
+        git("-C", "whole", "add", ".")
+        git("-C", "whole", "commit", "-m", "-")
+    assert days_of_change(book) == {"一.md": "2026-01-03", "two.md": "2026-02-05"}
+    # All that a clone without its history knows is when it was made.
+    git("clone", "--depth=1", f"file://{tmp_path}/whole", "shallow")
+    assert days_of_change(tmp_path / "shallow/the book") == {}
 
 
 def test_a_page_is_described_by_its_first_paragraph(four: Built) -> None:

@@ -180,8 +180,10 @@ def test_every_page_says_what_a_reader_may_do(published: Built, code: str) -> No
     ]
     repository = "https://github.com/nobody/tiny"
     assert [value(each, "href") for each in page.css(".polyglot-rights a")] == [
+        repository,
         "https://example.org/by",
         "https://example.org/mit",
+        f"{repository}/blob/HEAD/CHANGELOG.md",
         "02-heads.html#cite",
         f"{repository}/blob/HEAD/book/{code}/01-masks.ipynb",
         f"{repository}/issues/new?title=book%2F{code}%2F01-masks",
@@ -216,7 +218,8 @@ def test_paper_says_what_it_was_printed_from(published: Built, window: Browser) 
         seen.page.emulate_media(media="print")
         assert heading.is_visible()
         assert line.inner_text() == "1. 마스크 · 작은 책 · https://example.org/tiny/book/ko/01-masks.html"
-        assert seen.page.locator(".polyglot-rights a:visible").all_inner_texts() == ["CC BY 4.0", "MIT"]
+        links = seen.page.locator(".polyglot-rights a:visible").all_inner_texts()
+        assert links == ["Nobody", "CC BY 4.0", "MIT", "버전 1.2"]
 
 
 def test_a_wrong_address_leads_back_from_anywhere(four: Built, window: Browser, tmp_path: Path) -> None:

@@ -139,8 +139,9 @@
   const unfold = () => {
     const named = target();
     if (!named) return;
+    const guessed = parts.length > 0;
     layOut(Infinity);
-    if (location.hash.includes("~")) named.scrollIntoView();
+    if (guessed || location.hash.includes("~")) named.scrollIntoView();
     const folded = named.closest("details") ?? (named.matches("span") && named.nextElementSibling);
     if (folded && folded.matches?.("details") && !folded.open) {
       folded.open = true;
@@ -151,7 +152,7 @@
   unfold();
 
   // The reader's place: the link's target while it is in view, else the last cell or heading above.
-  const marks = all("article :is(section, .cell, p, details, table)[id]");
+  const marks = all("article :is(section, .cell, .admonition, p, ol, ul, details, table, tr)[id]");
   const place = () => {
     const named = target();
     if (named) {
