@@ -182,7 +182,12 @@ def test_ctrl_c_ends_command_and_kernel(tiny: TinyBook) -> None:
     code = f"import os, time\nopen({str(asleep)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
     tiny.edit("chapters/en/01-one.md", "import tinylib\n", code)
     command = [sys.executable, "-m", "polyglot_book", "--root", str(tiny.root), "notebooks", "en"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+    def heed() -> None:  # tests in the background of a shell ignore Ctrl+C, and so does what they start
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(command, **pipes, text=True, preexec_fn=heed) as process:
         wait_until(lambda: asleep.exists() and asleep.read_text() != "")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
