@@ -99,7 +99,7 @@ renew:                      ## write the newest versions of all that is needed i
 notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
 	@mkdir -p _build && touch _build/.begun
 	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)
-	@find chapters src -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared
+	@find chapters src _config.yml _toc.yml -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared
 
 translations: $(INSTALLED)  ## which cell of which language is current, stale or missing
 	@$(RUN) -m polyglot_book translations

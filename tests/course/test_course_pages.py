@@ -205,6 +205,20 @@ def test_a_link_to_a_solution_opens_it(window: Browser, address: str) -> None:
         expect(seen.page.locator(second)).to_be_in_viewport()
 
 
+@pytest.mark.parametrize(
+    ("code", "home"), [("en", "Home"), ("zh-TW", "首頁"), ("zh-CN", "首页"), ("ko", "홈")]
+)
+def test_a_page_has_its_ways(site: Path, code: str, home: str) -> None:
+    page = parse((site / f"book/{code}/01-single-head.html").read_text("utf-8"))
+    for exercise in page.css(".exercise.admonition"):
+        link = exercise.css_first(".admonition-title > .headerlink")
+        assert link.attributes["href"] == f"#{exercise.attributes['id']}" and link.attributes["title"]
+    assert len(page.css(".exercise.admonition")) > 2
+    places = [each.attributes["href"] for each in page.css(".skip-link a")]
+    assert places == ["#main-content", "#pst-page-toc-nav"] and all(page.css(each) for each in places)
+    assert page.css_first(".left-prev .prev-next-title").text().strip() == home
+
+
 def test_a_row_to_look_up_has_a_place_that_every_language_has(site: Path) -> None:
     rows = {
         code: [
