@@ -5,9 +5,10 @@ RUN := .venv/bin/python
 SITE := _build/html
 INSTALLED := .venv/.installed
 sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
-BOOK := _config.yml _toc.yml $(call sources,book src/polyglot_book src/polyhead)
+PACKAGES := polyhead attention_clinic polyglot_book sphinx_polyglot polyhead_course
+BOOK := _config.yml _toc.yml $(call sources,book src)
 
-.PHONY: help environment site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment wheels site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -23,6 +24,7 @@ environment: $(INSTALLED)   ## make or update .venv; does nothing when it is up 
 # pip brings torch, from where it is told to; uv brings the rest, in a tenth of the time that pip takes for it.
 # uv does not know every place that pip does: where it fails, pip tries.
 PIP := $(RUN) -m pip --disable-pip-version-check install -q --no-compile
+PIP_WHEEL := $(RUN) -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w _build/wheel
 UV := .venv/bin/uv pip install -q --python $(RUN)
 $(INSTALLED): requirements.txt requirements-no-deps.txt pyproject.toml
 	@$(PYTHON) -c "import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))" 2>/dev/null || \
@@ -50,9 +52,11 @@ $(SITE)/index.html: $(BOOK) $(INSTALLED)
 $(SITE)/.wheel: $(SITE)/index.html _build/wheel/.built
 	@cp _build/wheel/*.whl $(SITE) && touch $@
 
-_build/wheel/.built: pyproject.toml $(INSTALLED) $(call sources,src)
+wheels: _build/wheel/.built ## one wheel for each package in src/, in _build/wheel
+
+_build/wheel/.built: $(INSTALLED) $(call sources,src)
 	@rm -rf _build/wheel
-	@$(RUN) -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w _build/wheel . && touch $@
+	@$(PIP_WHEEL) $(PACKAGES:%=./src/%) && touch $@
 
 # The site shows the stored notebooks: this says which of them are not what their chapters and the library make.
 _build/.compared: $(BOOK) $(INSTALLED) $(call sources,chapters) | $(SITE)/index.html
@@ -62,7 +66,7 @@ serve: site                 ## show the website on this machine; PORT=8001 where
 	@$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
 
 pdf: site                   ## print the site, one PDF for each language; needs Chromium and a CJK font
-	@$(RUN) -m polyglot_book pdf
+	@$(RUN) -m polyhead_course.pdf
 
 # The environment says where that is: POLYGLOT_BASEURL=https://…/ POLYGLOT_REPOSITORY=https://github.com/owner/name
 pages: pdf                  ## the site as it is published, its PDFs beside the pages
@@ -94,7 +98,7 @@ links: $(INSTALLED)         ## ask every link to another site whether it still a
 renew:                      ## write the newest versions of all that is needed into requirements.txt
 	@rm -rf _build/renew && $(PYTHON) -m venv _build/renew
 	@_build/renew/bin/pip --disable-pip-version-check install -q '.[book,test]'
-	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead | sed 's/+cpu//' >requirements.txt
+	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead-workshop | sed 's/+cpu//' >requirements.txt
 
 notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
 	@mkdir -p _build && touch _build/.begun
@@ -121,10 +125,10 @@ format: $(INSTALLED)        ## put the Python code into the project's style
 	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format --quiet .
 
 fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
-	@$(RUN) -m polyhead.fonts.subset
+	@$(RUN) -m polyhead_course.fonts.subset
 
 bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1: in a minute; TABLE=1: for the book
-	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead/data/benchmarks.csv)
+	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/models/data/benchmarks.csv)
 
 clean:                      ## remove what was built; the environment stays
 	rm -rf _build

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyhead import peers
 from polyhead.multi_head import (
     AnnotatedMultiHeadAttention,
     LoopedMultiHeadAttention,
@@ -17,6 +16,7 @@ from polyhead.multi_head import (
     TransposedMultiHeadAttention,
     copy_weights,
 )
+from polyhead_course import peers
 
 BASELINE = "baseline"
 OURS = "MultiHeadAttention"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from polyglot_book.pdf.printing import BROWSERS
+from polyhead_course.pdf.printing import BROWSERS
 
 # Without them a browser in a container does not start, or asks its maker for updates.
 _FLAGS = [

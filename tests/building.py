@@ -69,7 +69,7 @@ def build(root: Path) -> Built:
 
 # Each build is a process of its own, forked from one that has loaded what every build loads.
 _BUILDERS = multiprocessing.get_context("forkserver")
-_BUILDERS.set_forkserver_preload(["jupyter_book.cli.main", "polyglot_book.site"])
+_BUILDERS.set_forkserver_preload(["jupyter_book.cli.main", "polyhead_course.theme"])
 
 
 def _build(root: Path, log: Path, environment: dict[str, str]) -> None:

@@ -31,9 +31,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     mark = commands.add_parser("mark", help="record that a translation is up to date")
     mark.add_argument("cell", help="<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells")
     commands.add_parser("check", help="run every check")
-    pdf = commands.add_parser("pdf", help="print the built site, one PDF for each language")
-    pdf.add_argument("languages", nargs="*", metavar="language", help="as in ko; default: all")
-    pdf.add_argument("--site", type=Path, metavar="DIR", help="the built site (default: _build/html)")
     return parser.parse_args(argv)
 
 
@@ -63,12 +60,6 @@ def _run(arguments: argparse.Namespace) -> bool:
         violations = check_book(book)
         print("\n".join([*map(str, violations), summary(book, violations)]))
         return not violations
-    if arguments.command == "pdf":
-        from polyglot_book.pdf.printing import print_book
-
-        site = arguments.site or book.root / "_build" / "html"
-        print_book(book, site, book.root / "_build" / "pdf", arguments.languages)
-        return True
     if arguments.command == "translations":
         from polyglot_book.translations import check_translations, table
 

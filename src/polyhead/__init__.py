@@ -1,8 +1,5 @@
 """Polyhead: Transformer attention as small, checked pieces of code.
 
-Every chapter of the book imports from here; `polyhead.plots` draws its figures, and is loaded only when
-asked for.
-
 Bad input is refused before anything is computed. TypeError: an argument has the wrong type or dtype.
 ValueError: a shape does not fit, a number lies outside what is possible, or arguments contradict each other.
 Each message names the argument, what was expected, and what came. Numbers in tensors are not looked at: NaN
@@ -16,8 +13,6 @@ from polyhead.encoder import Encoder, EncoderLayer
 from polyhead.feed_forward import FeedForward, GatedFeedForward
 from polyhead.functional import attention_scores, masked_softmax, scaled_dot_product_attention
 from polyhead.generation import beam_search, greedy_decode, next_token_probs, sample
-from polyhead.language import Glossary, get_language, sentence, set_language
-from polyhead.listing import show
 from polyhead.masks import causal_mask, document_mask, padding_mask, to_torch_mha_masks, window_mask
 from polyhead.multi_head import (
     AnnotatedMultiHeadAttention,
@@ -42,7 +37,6 @@ from polyhead.positions import (
 )
 from polyhead.residual import Residual
 from polyhead.single_head import SingleHeadAttention
-from polyhead.table import Table
 from polyhead.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
 
 __all__ = [
@@ -57,7 +51,6 @@ __all__ = [
     "EncoderOnly",
     "FeedForward",
     "GatedFeedForward",
-    "Glossary",
     "KVCache",
     "LearnedPositions",
     "Llama3Scaling",
@@ -69,7 +62,6 @@ __all__ = [
     "SingleHeadAttention",
     "SinusoidalPositions",
     "SplitMultiHeadAttention",
-    "Table",
     "TokenEmbedding",
     "Transformer",
     "TransposedMultiHeadAttention",
@@ -80,16 +72,12 @@ __all__ = [
     "causal_mask",
     "copy_weights",
     "document_mask",
-    "get_language",
     "greedy_decode",
     "masked_softmax",
     "next_token_probs",
     "padding_mask",
     "sample",
     "scaled_dot_product_attention",
-    "sentence",
-    "set_language",
-    "show",
     "t5_bias",
     "t5_buckets",
     "to_torch_mha_masks",

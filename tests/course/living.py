@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from polyhead.live.explorable import MIME
+from polyhead_course.figures.live.explorable import MIME
 from tests.browser import Visit
 
 

@@ -18,7 +18,7 @@ import yaml
 import polyhead
 from polyglot_book.chapters import read_all
 from polyglot_book.config import Book
-from polyglot_book.library import Library
+from polyhead_course.theme.library import Library
 from tests.pages import Page, parse
 
 ROOT = Path(__file__).parents[2]
@@ -161,7 +161,7 @@ def test_links_to_names_lead_to_entries_and_weigh_little(site: Path, ids: dict[s
         ("zh-TW/04-heads-in-parallel", "MultiHeadAttention", "polyhead.MultiHeadAttention"),
         ("ko/08-cross-attention", "DecoderLayer.forward", "polyhead.DecoderLayer.forward"),
         ("zh-CN/01-single-head", "polyhead.show", "polyhead.show"),  # in code
-        ("en/05-positions", "checks.rotary_positions", "polyhead.checks.rotary_positions"),
+        ("en/05-positions", "checks.rotary_positions", "polyhead_course.exercises.checks.rotary_positions"),
     ],
 )
 def test_names_in_chapters_lead_to_their_entries(

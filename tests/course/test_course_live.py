@@ -18,7 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import polyhead
-from polyhead import peers
+from polyhead_course import peers
 from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, come_near, numbers
 

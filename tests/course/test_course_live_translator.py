@@ -13,9 +13,16 @@ import torch
 from playwright.sync_api import expect
 from torch import Tensor
 
-from polyhead import live, set_language
 from polyhead.heads import ablate, all_heads
-from polyhead.translation import TARGETS, held_out_pairs, load_translator, read_date, source_tokens
+from polyhead_course.figures import live
+from polyhead_course.models.translation import (
+    TARGETS,
+    held_out_pairs,
+    load_translator,
+    read_date,
+    source_tokens,
+)
+from polyhead_course.words import set_language
 from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, come_near, numbers
 

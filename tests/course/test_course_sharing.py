@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from polyglot_book.config import Book
-from polyglot_book.site.description import LONGEST
+from polyhead_course.theme.description import LONGEST
 from tests.pages import parse, value
 
 ROOT = Path(__file__).parents[2]

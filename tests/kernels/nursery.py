@@ -19,7 +19,7 @@ def wait(address: str) -> tuple[socket.socket, list[str]]:
     server = socket.socket(socket.AF_UNIX)
     server.bind(address)
     server.listen()
-    from polyhead import peers
+    from polyhead_course import peers
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tqdm misses a progress bar

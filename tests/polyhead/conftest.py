@@ -1,46 +1,5 @@
-"""Small tensors on one thread, the same random numbers, English: what every test of polyhead starts from."""
+"""Tests of the attention library."""
 
-from __future__ import annotations
+from tests.torch_fixtures import in_one_graph, same_start, unchecked
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
-import hypothesis
-import jaxtyping
-import pytest
-import torch
-
-# The tensors are tiny, and threads of several processes would wait for one another: minutes against seconds.
-torch.set_num_threads(1)
-
-hypothesis.settings.register_profile(
-    "polyhead", deadline=None, database=None, derandomize=True, max_examples=30
-)
-hypothesis.settings.load_profile("polyhead")
-
-
-@pytest.fixture(autouse=True)
-def same_start() -> Iterator[None]:
-    """English, and the same random numbers, for each test."""
-    from polyhead import set_language
-
-    set_language("en")
-    torch.manual_seed(0)
-    yield
-    set_language("en")
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """The tests' own checks of every call are off, as for readers: what stays is polyhead's."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
-@pytest.fixture
-def in_one_graph(unchecked: None) -> Iterator[Callable[..., Any]]:
-    """Compiles a function or a module, and fails where that would take more than one graph."""
-    torch.compiler.reset()
-    yield lambda thing, backend="eager": torch.compile(thing, backend=backend, fullgraph=True)
-    torch.compiler.reset()
+__all__ = ["in_one_graph", "same_start", "unchecked"]

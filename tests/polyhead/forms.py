@@ -17,9 +17,9 @@ from polyhead import (
     TransposedMultiHeadAttention,
     copy_weights,
     padding_mask,
-    peers,
     to_torch_mha_masks,
 )
+from polyhead_course import peers
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from polyhead import (
     SingleHeadAttention,
     SplitMultiHeadAttention,
     copy_weights,
-    peers,
 )
+from polyhead_course import peers
 from tests.polyhead.forms import D2L, FUSED, SEVEN, Sight, source
 
 BATCH, TOKENS, HEADS, HEAD_DIM = 2, 3, 5, 7

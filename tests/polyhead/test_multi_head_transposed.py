@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from polyhead import TransposedMultiHeadAttention, copy_weights, peers, transpose_output, transpose_qkv
+from polyhead import TransposedMultiHeadAttention, copy_weights, transpose_output, transpose_qkv
+from polyhead_course import peers
 
 BATCH, TOKENS, KEYS, HEADS, HEAD_DIM = 2, 3, 5, 7, 11
 NUM_HIDDENS = HEADS * HEAD_DIM

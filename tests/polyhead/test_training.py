@@ -327,7 +327,7 @@ def test_other_files_are_refused(tmp_path, content):
 
 
 def test_provenance_is_json_and_says_how_to_make_it_again():
-    got = json.loads(json.dumps(provenance("python -m polyhead.names train", recipe())))
-    assert got["command"] == "python -m polyhead.names train"
+    got = json.loads(json.dumps(provenance("python -m polyhead_course.models.names train", recipe())))
+    assert got["command"] == "python -m polyhead_course.models.names train"
     assert got["recipe"]["seed"] == 5
     assert (got["torch"], got["threads"], got["processes"]) == (torch.__version__, 1, 1)

@@ -1,0 +1,142 @@
+"""`diagnose`: which kind of code a candidate is, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from attention_clinic.diagnosis import Diagnosis, Finding
+from attention_clinic.kinds import (
+    attention,
+    decoder,
+    masks,
+    matrices,
+    multi_head,
+    norms,
+    positions,
+    splitting,
+)
+from attention_clinic.subject import Roles, places, roles, signature
+from attention_clinic.trial import SECONDS, Stopped, Trial
+
+
+class Kind(NamedTuple):
+    """The arguments of a kind of code, by which it is known, and what examines it."""
+
+    roles: Roles
+    examine: Callable[[Trial], Iterator[Finding]]
+
+
+DECODER = roles(
+    token_ids="ids idx input_ids tokens", mask="attention_mask padding_mask", cache="past_key_values"
+)
+
+KINDS: dict[str, Kind] = {
+    "attention": Kind(attention.ROLES, attention.diagnose_attention),
+    "multi_head": Kind(matrices.LISTED, multi_head.diagnose_multi_head),
+    **{name: Kind(masks.forms(name)[0], partial(masks.diagnose_mask, kind=name)) for name in masks.KINDS},
+    "transpose_qkv": Kind(splitting.SPLIT, splitting.diagnose_split),
+    "transpose_output": Kind(splitting.SPLIT, splitting.diagnose_join),
+    "repeat_kv": Kind(splitting.REPEAT, splitting.diagnose_repeat),
+    "rotary": Kind(positions.ROTARY, positions.diagnose_rotary),
+    "sinusoidal": Kind(positions.SINUSOIDAL, positions.diagnose_sinusoidal),
+    "alibi": Kind(positions.ALIBI, positions.diagnose_alibi),
+    "rms_norm": Kind(norms.RMS, norms.diagnose_rms_norm),
+    "softmax": Kind(norms.SOFTMAX, norms.diagnose_softmax),
+    "decoder": Kind(DECODER, decoder.diagnose_decoder),
+}
+
+# PyTorch's own functions and modules do these, too; by the kinds in which they count as notes.
+NOTES: dict[str, tuple[str, ...]] = {
+    "nan_leak": (), "weights_after_dropout": (), "mask_nan": ("multi_head",),
+}  # fmt: skip
+# How much a finding says: of two kinds that a candidate may be, it is the one that explains it better.
+_OPTIONAL = {"mask", "valid_lens", "cache"}
+_ODD = {"differs": 2, "shape": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
+
+
+def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS) -> Diagnosis:
+    """What is wrong with a piece of attention code, told from its behaviour alone.
+
+    Args:
+        candidate: a function, a module, or a class that makes one. Its arguments may have any order and the
+            usual names; without them the order is the book's.
+        kind: what it is meant to be, one of `KINDS`, or "mask" for any of the masks. If not given, the
+            signature tells, and where it does not, the kind that explains the results best.
+        seconds: how long one call may take.
+
+    Raises:
+        ValueError: `kind` is unknown, or not given and not to be told.
+    """
+    kinds = [kind] if kind in KINDS else _shortlist(candidate, kind)
+    diagnoses = []
+    for each in kinds:
+        diagnoses.append(_diagnosis(candidate, each, seconds))
+        if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
+            return diagnoses[-1]
+    best = min(diagnoses, key=_silence)
+    if kind is None and len(kinds) > 1 and _silence(best) > _ODD["differs"]:
+        raise ValueError(f"kind must be given: the candidate may be one of {', '.join(kinds)}")
+    return best
+
+
+def _diagnosis(candidate: Any, kind: str, seconds: float) -> Diagnosis:
+    trial = Trial(candidate, seconds)
+    found: list[Finding] = []
+    try:
+        for finding in KINDS[kind].examine(trial):
+            found.append(finding)
+    except Stopped as stop:
+        found.append(stop.finding)
+    found += trial.conduct.values()
+    notes = tuple(each for each in found if each.name in NOTES and kind in (NOTES[each.name] or KINDS))
+    return Diagnosis(kind, tuple(each for each in found if each not in notes), notes)
+
+
+def _silence(diagnosis: Diagnosis) -> int:
+    return max((_ODD.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
+
+
+def _shortlist(candidate: Any, kind: str | None) -> list[str]:
+    """The kinds that a candidate may be, by its arguments' names, or by how many they are."""
+    if kind not in (None, "mask"):
+        raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
+    wanted = [*masks.KINDS] if kind == "mask" else [*KINDS]
+    if kind is None and (module := _of_modules(candidate)):
+        return [module]
+    parameters = [each for each in signature(candidate) or [] if each.kind is not each.VAR_POSITIONAL]
+    named = [name for name in wanted if _fits(candidate, KINDS[name].roles)]
+    needed = sum(each.default is each.empty for each in parameters)
+    unnamed = [name for name in wanted if name != "decoder"]  # its argument has a name, or it is a module
+    found = named or [name for name in unnamed if _few(KINDS[name].roles) == needed] or unnamed
+    if kind is None and not parameters:
+        raise ValueError(
+            f"kind must be given, one of {', '.join(KINDS)}: the candidate's signature is unknown"
+        )
+    return found
+
+
+def _of_modules(candidate: Any) -> str | None:
+    if isinstance(candidate, type) and issubclass(candidate, nn.Module):
+        return "multi_head"
+    if not isinstance(candidate, nn.Module):
+        return None
+    if any(isinstance(part, nn.Embedding) for part in candidate.modules()):
+        return "decoder"
+    return "multi_head" if any(True for _ in candidate.parameters()) else "attention"
+
+
+def _few(roles: Roles) -> int:
+    return len({*roles} - _OPTIONAL)
+
+
+def _fits(candidate: Any, roles: Roles) -> bool:
+    """Whether every argument that is needed has a name of one of the roles, and every needed role one."""
+    parameters = signature(candidate) or []
+    names = {each.name.lower().strip("_") for each in parameters if each.default is each.empty}
+    known = frozenset().union(*roles.values())
+    bound = {role for role, _, _ in places(candidate, roles)}
+    return bool(names) and names <= known and {*roles} - _OPTIONAL <= bound

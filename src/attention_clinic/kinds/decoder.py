@@ -1,0 +1,246 @@
+"""Decoders, (token_ids, mask, cache) to logits: which laws they break, and which bug breaks them so."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_clinic.diagnosis import Finding
+from attention_clinic.examined import Examined, NoLogits
+from attention_clinic.kinds.decoder_exam import SHOWN, Exam, finding_of
+from attention_clinic.laws import gap, other
+from attention_clinic.same_weights import parity_names
+from attention_clinic.subject import WithoutDropout
+from attention_clinic.trial import Stopped, Trial
+
+_FUTURE = {"causal_open", "causal_train_only", "sees_ahead", "causal_inverted"}
+
+
+def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
+    """The bug behind each law that is broken; the law itself, where that is not known."""
+    decoder = trial.call(trial.candidate) if inspect.isclass(trial.candidate) else trial.candidate
+    module = decoder if isinstance(decoder, nn.Module) else nn.Identity()
+    training, found = module.training, list[Finding]()
+    module.eval()
+    try:
+        with torch.no_grad():
+            for each in _findings(Exam(trial, decoder)):
+                found.append(each)
+    except NoLogits as error:
+        found.append(_no_logits(error))
+    except Stopped as stop:
+        found.append(stop.finding)
+    finally:
+        module.train(training)
+    yield from found
+
+
+def _no_logits(error: NoLogits) -> Finding:
+    if isinstance(error.came, Tensor):
+        return Finding("shape", details={"expected": error.expected, "actual": tuple(error.came.shape)})
+    return Finding("no_tensor", details={"kind": type(error.came).__name__})
+
+
+def _findings(exam: Exam) -> Iterator[Finding]:
+    if not exam.broken("twice"):
+        yield from _lawful(exam)
+        return
+    with WithoutDropout():
+        name = "not_deterministic" if exam.broken("twice") else "dropout_in_eval"
+    yield exam.shown(name, "twice")
+    if name == "dropout_in_eval":
+        with WithoutDropout():
+            yield from _lawful(exam)
+
+
+def _lawful(exam: Exam) -> Iterator[Finding]:
+    """Every law but the first; where sequences of a batch disturb each other, with one sequence."""
+    exam.batch = 1 if exam.broken("batch") else 3
+    ids = exam.ids(4)
+    if (logits := exam.decoder(ids)).isnan().any():
+        yield Finding("mask_nan", {"token_ids": ids}, None, logits[0, :, :SHOWN])
+        return
+    for law, reasons in _REASONS.items():
+        try:
+            if exam.broken(law, 3 if law == "batch" else exam.batch):
+                yield from _new(exam, law, reasons(exam))
+        except Stopped as stop:
+            if stop.finding.name == "never_ends":
+                raise
+            yield from _new(exam, law, [stop.finding])
+    if not exam.named & {"causal_inverted", "raises"} and not exam.moves(-1, None, length=2)[-1]:
+        yield from _new(exam, "past", ["causal_strict"])
+    for name, deviation in parity_names(exam.decoder, exam.named, exam.ids(11, 3)):
+        yield finding_of(name, "parity", deviation)
+
+
+def _new(exam: Exam, law: str, found: list[str | Finding]) -> Iterator[Finding]:
+    """What has not been named yet."""
+    for each in found:
+        name = each if isinstance(each, str) else each.name
+        if name not in exam.named:
+            exam.named.add(name)
+            yield exam.shown(each, law) if isinstance(each, str) else each
+
+
+def _leaks(decoder: Examined, ids: Tensor, start: int = 0, **options: Any) -> bool:
+    """Whether tokens of the second half reach the first, from `start` on."""
+    half = ids.shape[1] // 2
+    one, two = (decoder(each, **options)[:, start:half] for each in (ids, other(ids, half)))
+    return bool(gap(one, two))
+
+
+def _causality(exam: Exam) -> list[str | Finding]:
+    learning = exam.learning()
+    if learning is not None:
+        with WithoutDropout():
+            if not _leaks(learning, exam.ids(11)):
+                return ["causal_train_only"]
+    try:
+        ids = exam.ids(32, exam.batch)
+        plain = exam.decoder(ids)
+    except Stopped:  # a table of positions that ends before
+        ids = exam.ids(11, exam.batch)
+        plain = exam.decoder(ids)
+    half = ids.shape[1] // 2
+    past, future = (
+        (exam.decoder(other(ids, *places)) - plain)[:, half].norm()
+        for places in ((0, half), (half + 1, None))
+    )
+    if past < future / 5:  # not 0, for the reason that `_left_pad` gives
+        return ["causal_inverted"]
+    return ["sees_ahead"] if not exam.moves(-1, None, ids.shape[1])[0] else ["causal_open"]
+
+
+def _past(exam: Exam) -> list[str | Finding]:
+    return [] if "causal_inverted" in exam.named else ["differs"]
+
+
+def _left_pad(exam: Exam) -> list[str | Finding]:
+    ids = exam.ids(6)
+    padded, mask = torch.cat((ids[:, :2], ids), dim=1), torch.arange(8)[None] >= 2
+
+    def asked(ids: Tensor) -> Tensor:
+        return exam.decoder(ids, mask=mask)[:, 2:]
+
+    output, found = asked(padded), list[str | Finding]()
+    if not gap(exam.decoder(ids), output):
+        return [] if exam.batch == 1 else ["differs"]
+    if output.isnan().any():
+        return ["mask_nan"]
+    if exam.named & {"causal_inverted"}:  # a row that sees nothing may have become an average of all
+        return []
+    if gap(output, asked(other(padded, 0, 2))):
+        heard = gap(output[:, -1], asked(other(padded, 2, -1))[:, -1])
+        found.append("padding_ignored" if heard else "mask_inverted")
+    with_mask, without = (exam.moves(-1, None, 8, **given)[2:] for given in ({"mask": mask}, {}))
+    if sum(with_mask) > sum(without):
+        found.append("padding_replaces_causal")
+    if found:
+        return found
+    if gap(exam.decoder(ids[:, :1]), exam.decoder(padded[:, 1:3], mask=mask[:, 1:3])[:, 1:]):
+        return ["positions_ignore_padding"]
+    if exam.decoder.takes("positions"):
+        return [] if exam.broken("shift", 1) else ["differs"]
+    # A token alone is the same wherever it is: positions act within attention, and yet not by distance.
+    return ["differs"] if exam.named & _FUTURE else ["rotary_queries_only"]
+
+
+def _cached(exam: Exam) -> list[str | Finding]:
+    """By which of the cached tokens, and which of the new ones, the new ones hear."""
+    seen = exam.named & _FUTURE
+    cached, length = 6, 11
+
+    def first_new_moves(start: int, stop: int | None, length: int = length) -> bool:
+        return exam.moves(start, stop, length, cached=cached)[0]
+
+    for size in (cached + 1, length):
+        if "causal_inverted" in seen or first_new_moves(cached - 1, cached, size):
+            continue
+        if first_new_moves(0, 1, size):
+            return ["cache_upper_left"]
+        if size == cached + 1:
+            return ["cache_hidden"]
+    if seen:
+        return []
+    if first_new_moves(length - 1, None):
+        return ["cache_open"]
+    if exam.moves(length - 1, None, length, cached=cached)[-2]:
+        return ["cache_ahead"]
+    if any(
+        first_new_moves(place, place + 1, cached + 1) and not first_new_moves(place, place + 1)
+        for place in range(cached)
+    ):
+        return ["cache_trimmed"]
+    return ["cache_positions"] if _counts_anew(exam) else ["differs"]
+
+
+def _counts_anew(exam: Exam) -> bool:
+    """Whether new tokens stand at position 0, so that the right positions make all well."""
+    ids = exam.ids(6)
+    if exam.decoder.takes("positions"):
+        cache, places = exam.decoder.new_cache(), torch.arange(6)[None]
+        exam.decoder(ids[:, :2], cache=cache, positions=places[:, :2])
+        return not gap(
+            exam.decoder(ids)[:, 2:], exam.decoder(ids[:, 2:], cache=cache, positions=places[:, 2:])
+        )
+    same, cache = ids[:, :1].expand(1, 3), exam.decoder.new_cache()
+    steps = torch.cat([exam.decoder(token, cache=cache) for token in torch.split(same, 1, dim=1)], dim=1)
+    at_once, first = exam.decoder(same), steps[:, :1].expand_as(steps)
+    if not gap(at_once[:, :1].expand_as(at_once), at_once):
+        # Positions act within attention, where among equal tokens they change nothing: nor does the cache.
+        return not gap(at_once, steps)
+    return not gap(first, steps)
+
+
+def _shift(exam: Exam) -> list[str | Finding]:
+    ids = exam.ids(6)
+    here = torch.arange(6)[None]
+    near = gap(exam.decoder(ids, positions=here), exam.decoder(ids, positions=here + 3), least=1e-3)
+    return ["rotary_queries_only" if near else "positions_low_precision"]
+
+
+def _docs(exam: Exam) -> list[str | Finding]:
+    documents = (torch.arange(11) >= 5).long()[None]
+    if any(exam.moves(0, 5, documents=documents)[5:]):
+        return ["documents_leak"]
+    return [] if exam.named & _FUTURE else ["differs"]
+
+
+def _reach(exam: Exam) -> list[str | Finding]:
+    if exam.named & _FUTURE:
+        return []
+    decoder: Any = exam.decoder.decoder
+    num_layers, window = decoder.num_layers, decoder.window
+    length = num_layers * (window + 1) + 1
+    last = max((place for place, moved in enumerate(exam.moves(0, 1, length)) if moved), default=0)
+    names = {window: "window_one_more", window - 2: "window_one_less"}
+    return [names.get(last / num_layers, "differs")]
+
+
+def _train(exam: Exam) -> list[str | Finding]:
+    learning = exam.learning()
+    if "causal_train_only" in exam.named or learning is None:
+        return []
+    with WithoutDropout():
+        leaks = _leaks(learning, exam.ids(11))
+    return ["causal_eval_only"] if leaks and not _leaks(exam.decoder, exam.ids(11)) else ["differs"]
+
+
+_REASONS: dict[str, Callable[[Exam], list[str | Finding]]] = {
+    "causality": _causality,
+    "past": _past,
+    "left_pad": _left_pad,
+    "step": _cached,
+    "chunk": _cached,
+    "shift": _shift,
+    "look": lambda _: ["weights_change_output"],
+    "docs": _docs,
+    "reach": _reach,
+    "batch": lambda _: ["batch_mixed"],
+    "train": _train,
+}

@@ -1,0 +1,66 @@
+"""A module to examine: made by a class or factory, copied, with random parameters."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from attention_clinic.kinds.projections import COUNTS
+from attention_clinic.subject import roles, signature
+from attention_clinic.trial import Trial
+
+MAKING = roles(
+    embed_dim="d_model dim num_hiddens hidden_size n_embd dim_model width model_dim size d_in",
+    num_heads=" ".join(COUNTS),
+    dropout="attn_drop p dropout_p attention_dropout",
+    output_dim="d_out",
+    batch_first="",
+)
+
+
+def made(trial: Trial) -> nn.Module | None:
+    """The module that a class or factory gives for 12 features and 3 heads."""
+    parameters = signature(trial.candidate) or []
+    given: dict[str, Any] = {}
+    for role, value in (
+        ("embed_dim", 12),
+        ("num_heads", 3),
+        ("dropout", 0.0),
+        ("output_dim", 12),
+        ("batch_first", True),
+    ):
+        given |= {p.name: value for p in parameters if p.name.lower().strip("_") in MAKING[role]}
+    needed = {p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
+    if needed - {*given} or (not isinstance(trial.candidate, type) and len(given) < min(2, len(parameters))):
+        return None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = trial.call(trial.candidate, **given)
+    return module if isinstance(module, nn.Module) else None
+
+
+@contextlib.contextmanager
+def evaluating(module: nn.Module) -> Iterator[nn.Module]:
+    """A copy with random parameters, in evaluation mode; where it cannot be copied the module itself."""
+    try:
+        own = copy.deepcopy(module)
+    except Exception:
+        modes = {part: part.training for part in module.modules()}
+        try:
+            yield module.eval()
+        finally:
+            for part, mode in modes.items():
+                part.training = mode
+        return
+    generator = torch.Generator().manual_seed(1)
+    for parameter in own.parameters():
+        if not nn.parameter.is_lazy(parameter) and parameter.is_floating_point():
+            scale = (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else 0.5
+            with torch.no_grad():
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 1.3 * scale)
+    yield own.eval()

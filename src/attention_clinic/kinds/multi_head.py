@@ -1,0 +1,295 @@
+"""Multi-head attention as a module, a class that makes one, or a function of tokens and matrices."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_clinic.cases import Case, Names, answer, oddest, same, samples, smallest
+from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds.attention import visible
+from attention_clinic.kinds.heads import Inputs, causal_outputs, outputs
+from attention_clinic.kinds.making import MAKING, evaluating, made
+from attention_clinic.kinds.matrices import diagnose_functions
+from attention_clinic.kinds.projections import readings
+from attention_clinic.subject import Subject, roles
+from attention_clinic.trial import Stopped, Trial
+from polyhead.masks import padding_mask, to_torch_mha_masks
+from polyhead.multi_head import MultiHeadAttention
+
+ROLES = roles(
+    query="queries q x hidden_states inputs input tokens src tgt h xs",
+    key="keys k memory encoder_hidden_states context",
+    value="values v",
+    mask="attention_mask masks m keep allowed visible attn_mask",
+    valid_lens="valid_len lengths lens",
+    key_padding_mask="padding_mask",
+    need_weights="output_attentions return_weights return_attention need_weight",
+)
+
+
+def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
+    """Findings about a module or what makes one; else about a function."""
+    module = trial.candidate
+    if not isinstance(module, nn.Module):
+        module = made(trial)
+    if module is None:
+        yield from diagnose_functions(trial)
+        return
+    with evaluating(module) as own:
+        yield from _Clinic(trial, own).findings()
+
+
+@dataclass
+class _Clinic:
+    """A module under examination: how it wants its inputs, and how its parameters read."""
+
+    trial: Trial
+    module: nn.Module
+    subject: Subject = field(init=False)
+    cross: bool = True
+    form: Callable[[Tensor], dict[str, Any]] | None = None
+    sizes: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.subject = Subject(self.trial, ROLES, self.module)
+        parameter = next((p for p in self.module.parameters() if p.is_floating_point()), None)
+        self.dtype = torch.float32 if parameter is None else parameter.dtype
+        self.readings = found = [*readings(self.module)]
+        self.twin = _twin(self.module)
+        self.width = found[0].embed_dim if found else self._width()
+
+    @property
+    def heads(self) -> set[int]:
+        """How many heads the module says it has: no other size is to be the same."""
+        return {reading.num_heads for reading in self.readings[:1]}
+
+    def _width(self) -> int:
+        sizes = (getattr(self.module, name, None) for name in MAKING["embed_dim"])
+        return next((size for size in sizes if type(size) is int), 12)
+
+    def inputs(
+        self, batch: int, queries: int, keys: int, masked: bool, digits: int | None = None
+    ) -> tuple[Inputs, Tensor | None, dict[str, Any]]:
+        """Tensors for the reference, its mask, and what the module is given."""
+        shapes = (batch, queries, self.width), (batch, keys, self.width), (batch, keys, self.width)
+        query, key, value = (x.to(self.dtype) for x in samples(*shapes, digits=digits))
+        if not self.cross:
+            key = value = query
+        given: dict[str, Any] = {"query": query}
+        if self.cross or "key" in self.subject.accepts - self.subject.optional:
+            given |= {"key": key, "value": value}
+        if not masked or self.form is None:
+            return (query, key, value), None, given
+        mask = visible((batch,), queries, key.shape[1])
+        if {"valid_lens", "key_padding_mask"} & {*self.form(mask)}:
+            lens = torch.arange(batch) % (key.shape[1] - 1) + 1
+            mask = padding_mask(lens, key.shape[1]).expand(batch, queries, -1)
+        return (query, key, value), mask, given | self.form(mask)
+
+    def findings(self) -> Iterator[Finding]:
+        """Conduct first, then parity with what the parameters say, then laws."""
+        self._choose()
+        _, _, given = self.inputs(*self.sizes[0], masked=True)
+        unsteady = self.subject.steady(**given)
+        if unsteady:
+            if not self.subject.without_dropout:
+                yield unsteady
+                return
+            yield Finding("dropout_in_eval", unsteady.input, unsteady.expected, unsteady.actual)
+        found = [*self._parity()]
+        yield from found
+        names = {each.name for each in found}
+        if not names & {"raises", "shape", "no_tensor"}:
+            if not any(name.startswith("mask") for name in names):
+                yield from self._blind()
+            yield from self._looked()
+            yield from self._dropped()
+
+    def _choose(self) -> None:
+        """Which sizes are taken, whether keys may differ from queries, and in which form the mask comes."""
+        queries, keys = (next(n for n in two if n not in self.heads) for two in ((3, 4), (5, 7)))
+        tries = [(True, (2, queries, keys)), (True, (2, keys, keys)), (False, (2, keys, keys))]
+        for cross, sizes in tries if {"key", "value"} <= self.subject.accepts else tries[2:]:
+            self.cross = cross
+            result = self._answer(*sizes)
+            if not isinstance(result, Stopped):
+                self.sizes.append(sizes)
+            elif not self.sizes and not cross:
+                raise result
+            if self.sizes and sizes[1] == sizes[2]:
+                break
+        batch, queries, keys = self.sizes[0]
+        mask = visible((batch,), queries, keys)
+        _, _, given = self.inputs(*self.sizes[0], masked=False)
+        taken = (f for f in self._forms() if not isinstance(self._given(given | f(mask)), Stopped))
+        self.form = next(taken, None)
+
+    def _given(self, given: dict[str, Any]) -> Tensor | Stopped:
+        return answer(self.subject, Case(given, torch.empty(0)))
+
+    def _answer(self, *sizes: int) -> Tensor | Stopped:
+        batch, queries, keys = sizes
+        return self._given(self.inputs(batch, queries, keys, masked=False)[2])
+
+    def _forms(self) -> list[Callable[[Tensor], dict[str, Any]]]:
+        accepts, module = self.subject.accepts, self.module
+        if isinstance(module, nn.MultiheadAttention):
+            return [partial(_torch_masks, num_heads=module.num_heads)]
+        forms: list[Callable[[Tensor], dict[str, Any]]] = []
+        if "mask" in accepts:
+            forms += [lambda m: {"mask": m}, lambda m: {"mask": m[:, None]}, lambda m: {"mask": m[0]}]
+        if "valid_lens" in accepts:
+            forms.append(lambda m: {"valid_lens": m[:, 0].sum(-1)})
+        if "key_padding_mask" in accepts:
+            forms.append(lambda m: {"key_padding_mask": ~m[:, 0]})
+        return forms
+
+    def case(
+        self, batch: int, queries: int, keys: int, masked: bool = True, digits: int | None = None
+    ) -> Case:
+        """Inputs of these sizes, what the likeliest reading gives for them, and all others."""
+        inputs, mask, given = self.inputs(batch, queries, keys, masked, digits)
+        _, right = next(outputs(self.readings[0], inputs, mask, most=0))
+        if self.twin is not None:
+            right, *_ = self.twin(**given)
+        return Case(given, right, lambda: self._mistakes(inputs, mask))
+
+    def _mistakes(self, inputs: Inputs, mask: Tensor | None) -> Iterator[tuple[Names, Tensor]]:
+        """Readings without a mistake, then the likeliest with up to two, then others with one."""
+        told = [each for each in self.readings if each.told]
+        for reading in told:
+            yield from outputs(reading, inputs, mask, most=0)
+            yield from causal_outputs(reading, inputs, mask)
+        for reading, most in [(each, 2) for each in told[:1]] + [(each, 1) for each in told[1:]]:
+            yield from outputs(reading, inputs, mask, most=most)
+
+    def _parity(self) -> Iterator[Finding]:
+        if not self.readings:
+            yield from self._laws()
+            return
+        odd: tuple[Case, Tensor | Stopped] | None = None
+        for masked in (True, False) if self.form else (False,):
+            for sizes in self.sizes:
+                case = self.case(*sizes, masked=masked)
+                result = answer(self.subject, case)
+                names = None if isinstance(result, Stopped) else case.names(result)
+                if names:
+                    small = (
+                        self.case(*each, masked=masked, digits=1)
+                        for each in ((1, 2, 2), (1, 3, 3), (2, 2, 2), (2, 3, 3))
+                        if each[-1] not in self.heads
+                    )
+                    yield from smallest(self.subject, case, result, names, small)
+                    return
+                odd = odd or (None if names == () else (case, result))
+        if odd and (mixed := self._mixed()):
+            yield mixed
+        elif odd:
+            yield oddest(self.subject, *odd, ())
+
+    def _mixed(self) -> Finding | None:
+        """Whether a sequence gives something else alone; also with as many sequences as heads."""
+        for batch in (2, *self.heads - {1, 2}):
+            _, _, given = self.inputs(batch, 5, 5, masked=True)
+            together = self._given(given)
+            for i in range(batch):
+                alone = self._given({name: value[i : i + 1] for name, value in given.items()})
+                if isinstance(alone, Stopped) or isinstance(together, Stopped):
+                    break
+                if not same(together[i : i + 1], alone):
+                    return Finding("batch_mixed", given, alone, together[i : i + 1])
+        return None
+
+    def _laws(self) -> Iterator[Finding]:
+        """Without readable parameters: sequences apart, and tokens in another order in another order."""
+        _, _, given = self.inputs(2, 5, 5, masked=False)
+        result = self._given(given)
+        if isinstance(result, Stopped):
+            raise result
+        mixed = self._mixed()
+        if mixed:
+            yield mixed
+            return
+        order = torch.tensor([3, 0, 4, 1, 2])
+        moved = self._given({name: x[:, order] for name, x in given.items()})
+        if not isinstance(moved, Stopped) and not same(moved, result[:, order]):
+            gap = (moved - result[:, order]).abs().max().item()
+            yield Finding("differs", given, result[:, order], moved, {"difference": f"{gap:.2g}"})
+
+    def _blind(self) -> Iterator[Finding]:
+        """A note: what a query gets that may attend to nothing."""
+        if self.form is None:
+            return
+        _, mask, given = self.inputs(1, 2, 2, masked=True, digits=1)
+        if mask is None:
+            return
+        mask = mask.clone()
+        mask[:, 0] = False
+        if {"valid_lens", "key_padding_mask"} & {*given}:
+            mask[:] = False
+        result = self._given(given | self.form(mask))
+        if not isinstance(result, Stopped) and bool(result[:, 0].isnan().all()):
+            yield Finding("mask_nan", given | self.form(mask), None, result)
+
+    def _looked(self) -> Iterator[Finding]:
+        """Whether asking for the weights changes the output."""
+        if "need_weights" not in self.subject.accepts:
+            return
+        for sizes in ((1, 2, 2), (2, 5, 5)):
+            for masked in (True, False):
+                _, _, given = self.inputs(*sizes, masked=masked, digits=1)
+                plain, watched = (self._given(given | {"need_weights": asked}) for asked in (False, True))
+                if (
+                    not isinstance(plain, Stopped)
+                    and not isinstance(watched, Stopped)
+                    and not same(watched, plain)
+                ):
+                    yield Finding("weights_change_output", given, plain, watched)
+                    return
+
+    def _dropped(self) -> Iterator[Finding]:
+        """A note: weights that are given in training and whose rows do not sum to 1."""
+        _, _, given = self.inputs(*self.sizes[-1], masked=False)
+        if "need_weights" in self.subject.accepts:
+            given |= {"need_weights": True}
+        before = self._row_sums(given)
+        try:
+            self.module.train()
+            after = self._row_sums(given)
+        finally:
+            self.module.eval()
+        if before is not None and after is not None and not torch.allclose(before, after, atol=1e-4):
+            yield Finding("weights_after_dropout", given, before, after)
+
+    def _row_sums(self, given: dict[str, Any]) -> Tensor | None:
+        """Of the weights, where they come second."""
+        try:
+            output = self.subject.whole(**given)
+        except Stopped:
+            return None
+        weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
+        length = self.sizes[-1][-1]
+        if not isinstance(weights, Tensor) or weights.shape[-2:] != (length, length):
+            return None
+        return weights.detach().sum(dim=-1)
+
+
+def _twin(module: nn.Module) -> MultiHeadAttention | None:
+    """The book's own module with the options and parameters of one that is derived from it."""
+    if not isinstance(module, MultiHeadAttention):
+        return None
+    twin = copy.copy(module)
+    twin.__class__ = MultiHeadAttention
+    return twin
+
+
+def _torch_masks(mask: Tensor, num_heads: int) -> dict[str, Any]:
+    """For PyTorch's own module, where True means ignore."""
+    return {"mask": to_torch_mha_masks(mask, num_heads)["attn_mask"]} if mask.shape[1] > 1 else {}

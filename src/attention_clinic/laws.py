@@ -1,0 +1,256 @@
+"""Laws that every decoder keeps, whatever its weights: each a few lines, each needing nothing but calls.
+
+A decoder is called with (token_ids, mask, cache), and gives logits; it may take `positions`, `documents` and
+`need_weights` as well, by these names. A law that asks for more than a decoder takes says nothing about it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_clinic.examined import Decoder, Examined
+
+_DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
+
+
+class Deviation(float):
+    """How far two results lie apart that should be equal: 0.0 within rounding, inf where NaN comes in.
+
+    `expected` and `actual` are the two; `calls` are the arguments of all calls that were made.
+    """
+
+    expected: Tensor | None = None
+    actual: Tensor | None = None
+    calls: tuple[dict[str, Any], ...] = ()
+
+
+Law = Callable[[Examined, Tensor], "float | None"]
+
+
+class law:
+    """Make a function of `Examined` and its token ids a law that is called with any decoder.
+
+    `law(decoder, batch, length)`: the token ids are random, always the same; gradients are off, and a
+    module's mode is evaluation.
+    """
+
+    def __init__(self, function: Law) -> None:
+        """Wrap the function, which `show` still prints."""
+        functools.update_wrapper(self, function)
+        self.__name__, self._law = function.__name__, function
+
+    def __repr__(self) -> str:
+        """Its name."""
+        return f"<law {self._law.__name__}>"
+
+    def __call__(
+        self, decoder: Decoder | Examined, batch: int = 3, length: int = 11, vocab_size: int | None = None
+    ) -> Deviation | None:
+        """The largest deviation: 0.0 where the law holds, None where it says nothing."""
+        examined = decoder if isinstance(decoder, Examined) else Examined(decoder)
+        module = examined.decoder if isinstance(examined.decoder, nn.Module) else nn.Identity()
+        training = module.training
+        module.eval()
+        try:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                torch.default_generator.manual_seed(0)  # what is left to chance is the same each time
+                ids = sample(examined, batch, length, vocab_size)
+                examined.calls.clear()
+                found = self._law(examined, ids)
+        finally:
+            module.train(training)
+        if found is None:
+            return None
+        found = found if isinstance(found, Deviation) else Deviation(found)
+        found.calls = tuple(examined.calls)
+        return found
+
+
+def sample(decoder: Examined, batch: int = 3, length: int = 11, vocab_size: int | None = None) -> Tensor:
+    """Random token ids, always the same, that leave room for one more token; see `other`."""
+    vocab_size = vocab_size or decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(0, max(vocab_size - 1, 1), (batch, length), generator=generator)
+
+
+def other(ids: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
+    """The same token ids, with another token at each place from `start` up to `stop`."""
+    changed = ids.clone()
+    changed[:, start:stop] += 1
+    return changed
+
+
+def gap(expected: Tensor, actual: Tensor, least: float = 1e-5) -> Deviation:
+    """The largest difference: 0.0 within rounding, or `least` of the largest number; inf for new NaN."""
+    same = (expected == actual) | (expected.isnan() & actual.isnan())
+    difference = torch.where(same, 0.0, (expected - actual).abs())
+    largest = difference.amax().item() if difference.numel() else 0.0
+    finite = expected[expected.isfinite()].abs()
+    rounding = 8 * torch.finfo(torch.promote_types(expected.dtype, actual.dtype)).eps
+    slack = max(least, rounding) * (finite.amax().item() if finite.numel() else 1.0)
+    found = Deviation(math.inf if math.isnan(largest) else 0.0 if largest <= slack else largest)
+    found.expected, found.actual = expected, actual
+    return found
+
+
+@law
+def twice(decoder: Examined, ids: Tensor) -> Deviation:
+    """Asked twice, a decoder in evaluation says the same. Look at this first: else no other law can hold."""
+    return gap(decoder(ids), decoder(ids))
+
+
+@law
+def causality(decoder: Examined, ids: Tensor) -> Deviation:
+    """Other tokens in the future change nothing before them."""
+    now = ids.shape[1] // 2
+    return gap(decoder(ids)[:, :now], decoder(other(ids, now))[:, :now])
+
+
+@law
+def past(decoder: Examined, ids: Tensor) -> float:
+    """Other tokens in the past change what comes: 1.0 where they do not."""
+    return float(not gap(decoder(ids)[:, -1], decoder(other(ids, 0, -1))[:, -1]))
+
+
+@law
+def left_pad(decoder: Examined, ids: Tensor) -> Deviation | None:
+    """Padding on the left, another number of tokens in each row, changes nothing."""
+    if not decoder.takes("mask"):
+        return None
+    batch, length = ids.shape
+    mask = torch.arange(length) > torch.arange(batch)[:, None]
+    alone = [decoder(row[None, keep])[0] for row, keep in zip(ids, mask, strict=True)]
+    return gap(torch.cat(alone), decoder(ids, mask=mask)[mask])
+
+
+@law
+def step(decoder: Examined, ids: Tensor) -> Deviation | None:
+    """Token by token with a cache is the same as all at once."""
+    if not decoder.takes("cache"):
+        return None
+    cache = decoder.new_cache()
+    steps = [decoder(token, cache=cache) for token in torch.split(ids, 1, dim=1)]
+    return gap(decoder(ids), torch.cat(steps, dim=1))
+
+
+@law
+def chunk(decoder: Examined, ids: Tensor) -> Deviation | None:
+    """Some tokens at a time with a cache is the same as all at once."""
+    if not decoder.takes("cache"):
+        return None
+    cache, first = decoder.new_cache(), ids.shape[1] // 3
+    chunks = [decoder(ids[:, :first], cache=cache), decoder(ids[:, first:], cache=cache)]
+    return gap(decoder(ids), torch.cat(chunks, dim=1))
+
+
+@law
+def shift(decoder: Examined, ids: Tensor) -> Deviation | None:
+    """A thousand positions further on, distances are the same; for positions that act in attention alone."""
+    if not decoder.takes("positions"):
+        return None
+    positions = torch.arange(ids.shape[1]).expand_as(ids)
+
+    def shifted(ids: Tensor) -> Deviation:
+        here = positions[:, : ids.shape[1]]
+        near, far = (decoder(ids, positions=here + start) for start in (0, 1000))
+        return gap(near, far, least=1e-3)  # angles a thousand times as large are rounded so much more
+
+    try:  # a single token has nothing but itself to attend to, so that its weight is 1, wherever it is
+        if shifted(ids[:, :1]):
+            return None
+    except Exception:  # a table of positions that ends before
+        return None
+    return shifted(ids)
+
+
+@law
+def look(decoder: Examined, ids: Tensor) -> Deviation | None:
+    """Asking for the weights changes nothing."""
+    if not decoder.takes("need_weights"):
+        return None
+    return gap(decoder(ids), decoder(ids, need_weights=True))
+
+
+@law
+def docs(decoder: Examined, ids: Tensor) -> Deviation | None:
+    """Two documents in one row are the same as each alone."""
+    if not decoder.takes("documents"):
+        return None
+    end = ids.shape[1] // 2
+    documents = (torch.arange(ids.shape[1]) >= end).long().expand_as(ids)
+    alone = torch.cat([decoder(ids[:, :end]), decoder(ids[:, end:])], dim=1)
+    return gap(alone, decoder(ids, documents=documents))
+
+
+@law
+def reach(decoder: Examined, ids: Tensor) -> float | None:
+    """What a token changes ends after num_layers · (window - 1) tokens: by how many it is off."""
+    window, num_layers = (getattr(decoder.decoder, name, None) for name in ("window", "num_layers"))
+    if not window or not num_layers:
+        return None
+    first = ids[:1, :1].expand(1, num_layers * (window + 1) + 1)
+    moved = (decoder(first) != decoder(other(first, 0, 1))).any(dim=-1)[0]
+    last = max([0, *moved.nonzero().flatten().tolist()])
+    return float(abs(last - num_layers * (window - 1)))
+
+
+@law
+def batch(decoder: Examined, ids: Tensor) -> Deviation:
+    """A sequence is the same alone and amid others, of which there may be as many as heads."""
+    length = ids.shape[1]
+
+    def amid(size: int) -> Tensor:
+        rows, place = other(ids[:1].expand(size, -1)), size // 2
+        mask = torch.arange(length) >= torch.arange(size)[:, None] % length
+        rows[place], mask[place] = ids[0], True
+        return decoder(rows, **{"mask": mask} if decoder.takes("mask") else {})[place]
+
+    alone, *others = [amid(size) for size in range(1, 9)]
+    return gap(alone.expand(len(others), *alone.shape), torch.stack(others))
+
+
+@law
+def train(decoder: Examined, ids: Tensor) -> Deviation | None:
+    """Without dropout, training is the same as evaluation; None where dropout cannot be switched off."""
+    if not isinstance(decoder.decoder, nn.Module):
+        return None
+    learning = Examined(undropped(decoder.decoder).train())
+    first, second = learning(ids), learning(ids)
+    if gap(first, second) and not gap(decoder(ids), decoder(ids)):
+        return None
+    return gap(decoder(ids), first)
+
+
+def undropped(module: nn.Module) -> nn.Module:
+    """A copy without dropout."""
+    module = copy.deepcopy(module)
+    for part in module.modules():
+        for name in _DROPOUTS:
+            if isinstance(getattr(part, name, None), float):
+                setattr(part, name, 0.0)
+    return module
+
+
+def parity(decoder: Decoder, right: Decoder, batch: int = 3, length: int = 11) -> Deviation:
+    """No law: the same logits as a right decoder of the same weights."""
+
+    @law
+    def same(decoder: Examined, ids: Tensor) -> Deviation:
+        return gap(Examined(right)(ids), decoder(ids))
+
+    found = same(decoder, batch, length)
+    assert found is not None
+    return found
+
+
+LAWS = {
+    each.__name__: each
+    for each in (twice, causality, past, left_pad, step, chunk, shift, look, docs, reach, batch, train)
+}

@@ -1,0 +1,67 @@
+"""Small decoders with one bug planted in each, and which law or comparison sees which of them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import torch
+
+from attention_clinic.laws import LAWS, Deviation, parity
+from attention_clinic.small import VOCAB_SIZE, SmallDecoder
+from attention_clinic.small_bugs import Planted
+
+CLASSES: dict[str, type[Planted]] = {
+    re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in Planted.__subclasses__()
+}
+BUGS: tuple[str, ...] = tuple(CLASSES)
+PROBES: tuple[str, ...] = (*LAWS, "parity")
+
+
+def planted(bug: str = "none") -> SmallDecoder:
+    """A small decoder in evaluation, with one of `BUGS`, or "none"; all of them have the same weights."""
+    if bug == "none":
+        return made(SmallDecoder)
+    return made(_class(bug), **_class(bug).options)
+
+
+def right_twin(bug: str) -> SmallDecoder:
+    """The decoder that `planted(bug)` should be: the same options and weights, without the bug."""
+    return made(SmallDecoder, **({} if bug == "none" else _class(bug).options))
+
+
+def matrix() -> dict[str, dict[str, Deviation | None]]:
+    """What each of `PROBES` says about each decoder, the right one first: bug → probe → deviation.
+
+    0.0: the bug is not seen; None: the law says nothing about this decoder.
+    """
+    return {bug: dict(matrix_row(bug)) for bug in ("none", *BUGS)}
+
+
+@functools.cache
+def matrix_row(bug: str) -> dict[str, Deviation | None]:
+    """What each of `PROBES` says about one decoder; see `matrix`."""
+    decoder = planted(bug)
+    found = {name: law(decoder, vocab_size=VOCAB_SIZE) for name, law in LAWS.items()}
+    return {**found, "parity": parity(decoder, right_twin(bug))}
+
+
+def _class(bug: str) -> type[Planted]:
+    if bug not in CLASSES:
+        raise ValueError(f"bug must be 'none' or one of {', '.join(BUGS)}, got {bug!r}")
+    return CLASSES[bug]
+
+
+def made(kind: type[SmallDecoder], **options: Any) -> SmallDecoder:
+    """A decoder with weights that are always the same, each parameter's by its name."""
+    with torch.random.fork_rng(devices=[]):  # PyTorch draws weights of its own, from the reader's numbers
+        decoder = kind(**options)
+    for name, parameter in decoder.named_parameters():
+        generator = torch.Generator().manual_seed(sum(name.encode()))
+        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        if name.endswith("norm.weight"):
+            parameter.data = 1 + 0.1 * parameter.data
+        elif parameter.ndim == 2:
+            parameter.data *= parameter.shape[-1] ** -0.5
+    return decoder.requires_grad_(False).eval()

@@ -1,0 +1,248 @@
+"""Bugs planted in a small decoder, one each; every one has a public relative."""
+
+# ruff: noqa: D102  (the class says what its method does)
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_clinic.small import (
+    DROPOUT,
+    EMBED_DIM,
+    HEAD_DIM,
+    NUM_HEADS,
+    NUM_KV_HEADS,
+    Asked,
+    SmallDecoder,
+    SmallLayer,
+)
+from polyhead.cache import DecoderCache, places
+from polyhead.positions import RotaryPositions
+
+Right = SmallDecoder  # what a bug leaves as it is
+
+
+class Planted(SmallDecoder):
+    """A decoder with a bug; `options` are those that its right form has, too."""
+
+    options: ClassVar[dict[str, Any]] = {}
+
+
+class CausalInverted(Planted):
+    """The mask is the wrong way round: each token sees the future alone."""
+
+    def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
+        return ~(columns <= rows) & (columns > rows - self.window)
+
+
+class SeesAhead(Planted):
+    """The triangle is shifted by one."""
+
+    def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
+        return (columns <= rows + 1) & (columns > rows - self.window)
+
+
+class CausalStrict(Planted):
+    """No token sees itself."""
+
+    def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
+        return (columns < rows) & (columns > rows - self.window)
+
+
+class WindowOneMore(Planted):
+    """The window's first key is counted inclusively."""
+
+    def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
+        return (columns <= rows) & (columns >= rows - self.window)
+
+
+class CausalTrainOnly(Planted):
+    """The mask is made in training alone."""
+
+    def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
+        causal = Right.rule(self, rows, columns)
+        return causal if self.training else torch.ones_like(causal)
+
+
+class CausalEvalOnly(Planted):
+    """The mask is made in evaluation alone."""
+
+    def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
+        causal = Right.rule(self, rows, columns)
+        return torch.ones_like(causal) if self.training else causal
+
+
+class CacheUpperLeft(Planted):
+    """The mask of new tokens is aligned at the upper left, as if nothing stood before them."""
+
+    def visible(self, asked: Asked) -> Tensor:
+        rows, columns = torch.arange(asked.num_new), torch.arange(asked.num_cached + asked.num_new)
+        allowed = self.rule(rows[:, None], columns)
+        return Right.visible(self, asked) if asked.num_cached == 0 else allowed
+
+
+class CacheOpen(Planted):
+    """With a cache no future is hidden: right for one new token."""
+
+    def visible(self, asked: Asked) -> Tensor:
+        rows = torch.arange(asked.num_new)[:, None] + asked.num_cached
+        columns = torch.arange(asked.num_cached + asked.num_new)
+        near = columns > rows - self.window
+        return Right.visible(self, asked) if asked.num_cached == 0 else near
+
+
+class CacheTrimmed(Planted):
+    """The cache is cut to the window before the new tokens have asked."""
+
+    def visible(self, asked: Asked) -> Tensor:
+        columns = torch.arange(asked.num_cached + asked.num_new)
+        kept = columns >= asked.num_cached + asked.num_new - self.window
+        return Right.visible(self, asked) & (kept | (asked.num_cached == 0))
+
+
+class CachePositions(Planted):
+    """New tokens are counted from 0."""
+
+    def placed(
+        self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        _, tokens = places(token_ids, mask, cache)
+        return Right.placed(self, token_ids, mask, None, documents)[0], tokens
+
+
+class PositionsIgnorePadding(Planted):
+    """Positions are columns, wherever the text begins."""
+
+    options: ClassVar = {"learned": True}
+
+    def placed(
+        self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        _, tokens = places(token_ids, mask, cache)
+        return Right.placed(self, token_ids, None, cache, documents)[0], tokens
+
+
+class PaddingIgnored(Planted):
+    """The padding's mask is never passed on."""
+
+    def visible(self, asked: Asked) -> Tensor:
+        return Right.visible(self, asked._replace(tokens=None))
+
+
+class PaddingReplacesCausal(Planted):
+    """Where there is a mask of padding, it is the only one."""
+
+    def visible(self, asked: Asked) -> Tensor:
+        causal = Right.visible(self, asked)
+        return causal if asked.tokens is None else asked.tokens.expand_as(causal)
+
+
+class MaskNan(Planted):
+    """A row without a visible key goes into a plain softmax."""
+
+    def weights(self, scores: Tensor, visible: Tensor, sinks: Tensor | None) -> Tensor:
+        return torch.softmax(scores.masked_fill(~visible, -torch.inf), dim=-1)
+
+
+class WeightsChangeOutput(Planted):
+    """The way that gives the weights knows no mask."""
+
+    def visible(self, asked: Asked) -> Tensor:
+        allowed = Right.visible(self, asked)
+        return torch.ones_like(allowed) if asked.watched else allowed
+
+
+class DocumentsLeak(Planted):
+    """Positions begin anew with each document, but nothing keeps documents apart."""
+
+    def visible(self, asked: Asked) -> Tensor:
+        return Right.visible(self, asked._replace(documents=None))
+
+
+class BatchMixed(Planted):
+    """A mask of (batch, length, num_keys) lands on the heads where both are as many."""
+
+    def weights(self, scores: Tensor, visible: Tensor, sinks: Tensor | None) -> Tensor:
+        mixed = visible.transpose(0, -3) if len(visible) == NUM_HEADS else visible
+        return Right.weights(self, scores, mixed, sinks)
+
+
+class DropoutInEval(Planted):
+    """The function that drops is not told the mode."""
+
+    def dropped(self, weights: Tensor) -> Tensor:
+        return F.dropout(weights, DROPOUT)
+
+
+class RotaryQueriesOnly(Planted):
+    """Keys are not turned."""
+
+    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        return self.rotary(query, positions), key
+
+
+class PositionsLowPrecision(Planted):
+    """Positions pass through bfloat16, which has no 257."""
+
+    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        return Right.turned(self, query, key, positions.bfloat16().long())
+
+
+class RotaryLayout(Planted):
+    """Neighbours are paired where the weights were made for halves."""
+
+    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        rotary = RotaryPositions(HEAD_DIM, pairs="neighbours")
+        return rotary(query, positions), rotary(key, positions)
+
+
+class KvTiled(Planted):
+    """All key heads are repeated one after another, not each on its own."""
+
+    def shared(self, x: Tensor) -> Tensor:
+        return x.repeat(1, NUM_HEADS // NUM_KV_HEADS, 1, 1)
+
+
+class Unscaled(Planted):
+    """No root."""
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.capped(query @ key.mT)
+
+
+class ModelRoot(Planted):
+    """The root of the model's size instead of the head's."""
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.capped(query @ key.mT / EMBED_DIM**0.5)
+
+
+class SoftcapMissing(Planted):
+    """The cap goes to a function that does not know the argument."""
+
+    options: ClassVar = {"softcap": 1.0}
+
+    def capped(self, scores: Tensor) -> Tensor:
+        return scores
+
+
+class SinksMissing(Planted):
+    """The sinks go to a function that does not know the argument."""
+
+    options: ClassVar = {"sinks": True}
+
+    def weights(self, scores: Tensor, visible: Tensor, sinks: Tensor | None) -> Tensor:
+        return Right.weights(self, scores, visible, None)
+
+
+class QueryBiasMissing(Planted):
+    """The bias is left behind when the weights are loaded."""
+
+    def heads(self, layer: SmallLayer, x: Tensor) -> list[Tensor]:
+        query, key, value = Right.heads(self, layer, x)
+        bias = torch.unflatten(layer.query.bias, -1, (-1, 1, HEAD_DIM))
+        return [query - bias, key, value]

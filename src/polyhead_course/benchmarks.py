@@ -1,0 +1,36 @@
+"""What `make bench TABLE=1` measured: time and memory of the forms of multi-head attention."""
+
+from __future__ import annotations
+
+import csv
+from importlib import resources
+from typing import NamedTuple
+
+
+class Measurement(NamedTuple):
+    """One form of multi-head attention at one length."""
+
+    form: str
+    pass_: str  # "forward" or "forward and backward"
+    length: int
+    time: float  # of the baseline's: projections and PyTorch's fused attention, without any check
+    mebibytes: float  # the most that tensors hold at one time, without the input and the parameters
+
+
+class Measurements(NamedTuple):
+    """Where and when, and the rows."""
+
+    conditions: str
+    rows: list[Measurement]
+
+
+def measurements() -> Measurements:
+    """The committed table."""
+    table = resources.files("polyhead_course.models") / "data" / "benchmarks.csv"
+    text = table.read_text(encoding="utf-8")
+    first, *lines = text.splitlines()
+    rows = [
+        Measurement(row["form"], row["pass"], int(row["length"]), float(row["time"]), float(row["mebibytes"]))
+        for row in csv.DictReader(lines)
+    ]
+    return Measurements(first.removeprefix("# "), rows)

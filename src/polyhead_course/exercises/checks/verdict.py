@@ -1,0 +1,70 @@
+"""Runs a reader's function once, and says what the clinic makes of what it gave."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from attention_clinic.cases import Case, oddity, samples
+from attention_clinic.trial import Stopped, Trial
+from polyhead_course.words.language import text
+
+__all__ = ["Findings", "Mistakes", "drawn", "exercise", "finding", "result_of", "said", "samples"]
+
+Candidate = TypeVar("Candidate")
+Findings = Iterator[str | None]
+Module = TypeVar("Module", bound=nn.Module)
+# Labels' keys without "check.", and what each mistake computes, in any shape; NaN stands for NaN.
+Mistakes = Iterable[tuple[str, Tensor]]
+
+
+def exercise(check: Callable[[Candidate], Findings]) -> Callable[[Candidate], None]:
+    """Make a check print the first thing that it finds wrong, and look no further; or that nothing is."""
+
+    @functools.wraps(check)
+    def printed(candidate: Candidate) -> None:
+        print(next(filter(None, check(candidate)), text("check.agrees")))
+
+    return printed
+
+
+def drawn(make: Callable[[], Module]) -> Module:
+    """A module whose parameters are random tensors, always the same."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.random.fork_rng(devices=[]):
+        module = make()
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, generator=generator)
+    return module
+
+
+def result_of(candidate: Callable[..., Any], *inputs: Any) -> Any:
+    """What a reader's function gives, alone or as the first of a tuple, or what stopped it."""
+    try:
+        output = Trial(candidate, quiet=False).call(candidate, *inputs)
+    except Stopped as stop:
+        return stop
+    return output[0] if isinstance(output, tuple) and output else output
+
+
+def said(candidate: Callable[..., Any], *cases: Case) -> Findings:
+    """What is wrong with the answer to each case, in the reader's language; None where it is right."""
+    for case in cases:
+        yield verdict(result_of(candidate, *case.inputs.values()), case)
+
+
+def finding(result: object, expected: Tensor, mistakes: Mistakes = ()) -> str | None:
+    """The same of one result, for an exercise whose mistakes are its own, and come one at a time."""
+    return verdict(result, Case({}, expected, lambda: (((name,), mistake) for name, mistake in mistakes)))
+
+
+def verdict(result: object, case: Case) -> str | None:
+    """What is wrong with what `result_of` gives: a line for each mistake that is known, else what is odd."""
+    names = None if isinstance(result, Stopped) else case.names(result)
+    if names is None:
+        return oddity(case, result).explanation
+    return "\n".join(text(f"check.{name}") for name in names) or None

@@ -1,0 +1,1 @@
+"""The figures of the chapters: `plots` draws them, `live` makes some of them explorable on the website."""

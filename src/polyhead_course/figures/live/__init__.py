@@ -1,0 +1,10 @@
+"""Figures that a reader can take hold of: on the site a script moves them, elsewhere they stand still."""
+
+from polyhead_course.figures.live.decoding import decoding
+from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.live.hull import hull
+from polyhead_course.figures.live.mask import mask
+from polyhead_course.figures.live.path import path
+from polyhead_course.figures.live.translator import translator
+
+__all__ = ["Explorable", "decoding", "hull", "mask", "path", "translator"]

@@ -1,0 +1,63 @@
+"""Decoding step by step: which keys each step computes, which come from the cache, and what that saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from jaxtyping import Integer
+from torch import Tensor
+
+from polyhead.checked import Size, checked
+from polyhead.decoder import DecoderLayer
+from polyhead.transformer import DecoderOnly
+from polyhead_course.figures import plots
+from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.plots.drawing import fitting, numbers
+
+_LABELS = (
+    "step.prefill", "step.decode", "key.computed", "key.cached", "curve.with_cache", "curve.without_cache",
+    "title.head", "live.layer", "live.step_back", "live.step_on", "live.decoding_now", "live.query_weights",
+    "live.keys_and_queries", "live.multiply_adds", "live.this_step", "live.so_far",
+)  # fmt: skip
+
+
+@checked
+def decoding(
+    model: DecoderOnly, token_ids: Integer[Tensor, "1 num_tokens"], tokens: Sequence[str], num_prompt: Size
+) -> Explorable:
+    """The figure `plots.cache_triangle`, in which the reader steps through prefill and decode.
+
+    The first `num_prompt` tokens are the prompt. `tokens` name all tokens of the text, and the one that comes
+    after the last. The multiply-adds are those of the decoder's layers.
+    """
+    size = token_ids.shape[1]
+    fitting("tokens", tokens, size + 1)
+    figure = plots.cache_triangle(list(tokens[:-1]), num_prompt)
+    was_training = model.training
+    with torch.no_grad():
+        weights = model.eval().attention_weights(token_ids)
+        probs = model(token_ids)[0].softmax(dim=-1)  # (num_tokens, vocab_size)
+    model.train(was_training)
+    lengths = range(num_prompt, size + 1)
+    return Explorable(
+        "decoding",
+        figure,
+        heights=(62, 43),
+        labels=_LABELS,
+        tokens=list(tokens),
+        num_prompt=num_prompt,
+        weights=[numbers("weights", layer[0], None, size, size).tolist() for layer in weights],
+        probs=numbers("probs", probs.amax(dim=-1), size).tolist(),
+        with_cache=[_cost(model, n if n == num_prompt else 1, n) for n in lengths],
+        without_cache=[_cost(model, n, n) for n in lengths],
+    )
+
+
+def _cost(model: DecoderOnly, num_queries: int, num_keys: int) -> int:
+    """Multiply-adds of all layers: four projections and the two of the FFN a query, two products a pair."""
+    dim, layers = model.embed_dim, cast(list[DecoderLayer], model.decoder.layers)
+    hidden = sum(layer.feed_forward.expand.out_features for layer in layers)
+    pairs = num_queries * num_keys
+    return len(layers) * (4 * num_queries * dim**2 + 2 * pairs * dim) + 2 * num_queries * dim * hidden

@@ -1,0 +1,51 @@
+"""One query among the values: where scores, the temperature and the scaling move its output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxtyping import Float
+from torch import Tensor
+
+from polyhead.checked import checked
+from polyhead.functional import attention_scores, masked_softmax
+from polyhead_course.figures import plots
+from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.plots.curves import hull_of
+from polyhead_course.figures.plots.drawing import numbers
+
+_LABELS = (
+    "query", "key", "score", "axis.weight", "temperature", "point.value", "point.output", "point.wish",
+    "live.divide", "live.score_of", "live.hull_now",
+)  # fmt: skip
+
+
+@checked
+def hull(
+    query: Float[Tensor, "num_tokens head_dim"],
+    key: Float[Tensor, "num_tokens head_dim"],
+    value: Float[Tensor, "num_tokens 2"],
+    tokens: Sequence[str],
+    wished: object | None = None,
+) -> Explorable:
+    """The figure `plots.weighted_sums`, in which the reader moves the output of one query.
+
+    The values are at least three points, not all on a line. `tokens` name them. `wished`, (2,), is an output
+    that one would like to have.
+    """
+    scores = attention_scores(query, key)
+    figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished)
+    points = numbers("value", value, None, 2)
+    corners = hull_of(points)
+    return Explorable(
+        "hull",
+        figure,
+        heights=(52, 31),
+        labels=_LABELS,
+        tokens=list(tokens),
+        scores=numbers("scores", scores, None, None).tolist(),
+        values=points.tolist(),
+        head_dim=query.shape[1],
+        corners=corners.points[corners.vertices].tolist(),
+        wished=None if wished is None else numbers("wished", wished, 2).tolist(),
+    )

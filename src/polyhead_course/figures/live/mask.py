@@ -1,0 +1,100 @@
+"""A mask that the reader changes, the weights that are left, and what a row without any key gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from polyhead.checked import checked
+from polyhead.functional import masked_softmax
+from polyhead_course.figures import plots
+from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.plots.drawing import numbers
+
+_LABELS = (
+    "mask", "mask.causal", "live.true_attend", "live.true_hide", "live.added", "live.hide_nothing",
+    "live.hide_last", "live.cell", "live.blind", "live.cell_blind", "live.libraries", "live.no_length",
+)  # fmt: skip
+
+
+@checked
+def mask(
+    scores: Float[Tensor, "num_tokens num_tokens"],
+    mask: Bool[Tensor, "num_tokens num_tokens"],
+    tokens: Sequence[str],
+) -> Explorable:
+    """The heat map of the weights that a mask leaves, in which the reader hides and shows keys.
+
+    `tokens` name queries and keys. For a query that may see no key, the data hold what each library gives.
+    """
+    figure = plots.heatmap(masked_softmax(scores, mask), tokens, highest=1)
+    rounded = numbers("scores", scores, None, None)
+    single, nothing = torch.tensor(rounded).float(), torch.zeros_like(mask)
+    return Explorable(
+        "mask",
+        figure,
+        heights=(61, 43),
+        labels=_LABELS,
+        tokens=list(tokens),
+        scores=rounded.tolist(),
+        mask=mask.int().tolist(),
+        libraries=[
+            {"name": name, "writes": writes, "blind": [_json(row) for row in give(single, nothing)]}
+            for name, (writes, give) in _LIBRARIES.items()
+        ],
+    )
+
+
+def _json(row: Tensor) -> list[float | None]:
+    """JSON knows no NaN."""
+    return [None if number != number else round(number, 4) for number in row.tolist()]
+
+
+def _torch_function(scores: Tensor, mask: Tensor) -> Tensor:
+    """`F.scaled_dot_product_attention`: unit vectors as keys and values turn it inside out."""
+    units = torch.eye(len(scores))
+    return F.scaled_dot_product_attention(_queries(scores), units[None], units[None], attn_mask=mask)[0]
+
+
+def _torch_module(need_weights: bool) -> Callable[[Tensor, Tensor], Tensor]:
+    def weights(scores: Tensor, mask: Tensor) -> Tensor:
+        size = len(scores)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            module = nn.MultiheadAttention(size, num_heads=1, bias=False, batch_first=True).eval()
+            module.in_proj_weight.copy_(torch.eye(size).repeat(3, 1))
+            module.out_proj.weight.copy_(torch.eye(size))
+            units = torch.eye(size)[None]
+            output, given = module(_queries(scores), units, units, attn_mask=~mask, need_weights=need_weights)
+        return (given if need_weights else output)[0]
+
+    return weights
+
+
+def _queries(scores: Tensor) -> Tensor:
+    """Queries whose scores with unit vectors as keys are these, (1, num_tokens, num_tokens)."""
+    return (scores * len(scores) ** 0.5)[None]
+
+
+def _filled(number: float) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda scores, mask: scores.masked_fill(~mask, number).softmax(dim=-1)
+
+
+def _added(scores: Tensor, mask: Tensor) -> Tensor:
+    lowest = torch.finfo(scores.dtype).min
+    return (scores + torch.zeros_like(scores).masked_fill(~mask, lowest)).softmax(dim=-1)
+
+
+# How each writes a row of a mask, and what it makes of it; the last three are the lines of these programs.
+_LIBRARIES: dict[str, tuple[str, Callable[[Tensor, Tensor], Tensor]]] = {
+    "polyhead": ("attend", masked_softmax),
+    "F.scaled_dot_product_attention": ("attend", _torch_function),
+    "nn.MultiheadAttention": ("hide", _torch_module(need_weights=True)),
+    "nn.MultiheadAttention, need_weights=False": ("hide", _torch_module(need_weights=False)),
+    "Hugging Face": ("ones", _added),
+    "d2l": ("length", _filled(-1e6)),
+    "Annotated Transformer": ("ones", _filled(-1e9)),
+}

@@ -1,0 +1,35 @@
+"""One number on its way through the heads and back, with the arithmetic of its indices."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor
+
+from polyhead.checked import Size, checked
+from polyhead_course.figures import plots
+from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.plots.drawing import numbers
+from polyhead_course.figures.plots.head_split import COLOURS
+
+_LABELS = (
+    "stage.input", "stage.split", "stage.permute", "stage.flatten", "stage.wrong_view", "live.projection",
+    "live.heads", "live.way_back", "live.in_memory", "live.path_now",
+)  # fmt: skip
+
+
+@checked
+def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> Explorable:
+    """The figure `plots.transpose_path`, in which the reader follows one number of a projected tensor.
+
+    The reader may change the sizes; where they are those of `X`, the numbers are its numbers.
+    """
+    figure = plots.transpose_path(X, num_heads)
+    return Explorable(
+        "path",
+        figure,
+        heights=(75, 45),
+        labels=_LABELS,
+        X=numbers("X", X, None, None, None).tolist(),
+        num_heads=num_heads,
+        colours=list(COLOURS[:4]),
+    )

@@ -1,0 +1,66 @@
+"""The date translator in the page: the reader types a date, chooses what is seen, and switches heads off."""
+
+from __future__ import annotations
+
+from polyhead.checked import checked
+from polyhead.heads.removal import all_heads, attentions
+from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.plots.drawing import numbers
+from polyhead_course.models.translation import TARGETS, load_translator, read_date, translate
+from polyhead_course.models.translation.dates import FORMS, GB_MONTHS, MONTHS, US_MONTHS, WEEKDAYS, YEARS
+from polyhead_course.models.translation.pairs import Target
+from polyhead_course.models.translation.picture import attention_picture
+from polyhead_course.models.translation.translator import CHECKPOINT, LONGEST
+from polyhead_course.words.language import get_language, text
+
+_LABELS = (
+    "cross_attention", "title.head", "live.date", "live.translate", "live.another_date", "live.into",
+    "live.load", "live.loading", "live.loaded", "live.load_failed", "live.layer", "live.heads_mean",
+    "live.working_heads", "live.encoder_self", "live.decoder_self", "live.decoder_cross", "live.all_heads",
+    "live.cross_grid", "live.weight_now", "live.unknown_word", "live.perhaps", "live.no_form", "live.no_year",
+    "live.no_day", "live.no_weekday",
+)  # fmt: skip
+
+_NAMES = {"weekday": WEEKDAYS, "month": MONTHS, "us": US_MONTHS, "gb": GB_MONTHS}
+
+
+@checked
+def translator(date: str, to: Target | None = None) -> Explorable:
+    """The cross-attention of one date's translation, in which the reader translates other dates.
+
+    The date is written as `polyhead_course.models.translation` reads it. Without `to` it is translated
+    into the reader's language, for an English reader into the first of `TARGETS`; an English reader may
+    choose among them.
+    """
+    own = get_language()
+    targets = list(TARGETS) if own == "en" else [to or own]
+    shown = translate(date, to or targets[0])
+    model = load_translator().model
+    return Explorable(
+        "translator",
+        attention_picture(shown),
+        heights=(84, 59),
+        labels=_LABELS,
+        forms=list(FORMS),
+        names={kind: list(names) for kind, names in _NAMES.items()},
+        years=[YEARS[0], YEARS[-1]],
+        date=_numbered(date),
+        targets=[{"code": code, "name": text(f"language.{code}")} for code in targets],
+        to=targets.index(to or targets[0]),
+        source_tokens=list(shown.source_tokens),
+        target_tokens=list(shown.target_tokens),
+        weights=numbers("weights", shown.weights, None, None).tolist(),
+        attentions=[list(place) for place in attentions(model)],
+        heads=len(all_heads(model)) // len(attentions(model)),
+        longest=LONGEST,
+        kilobytes=round(CHECKPOINT.stat().st_size / 1000),
+    )
+
+
+def _numbered(date: str) -> list[int]:
+    """The number of the date's form, the year, month and day: what the module writes a date from."""
+    day = read_date(date)
+    words = {kind: names[day.month - 1] for kind, names in _NAMES.items() if kind != "weekday"}
+    words |= {"weekday": WEEKDAYS[day.weekday()], "day": str(day.day), "year": str(day.year)}
+    form = [form.format(**words) for form in FORMS].index(" ".join(date.split()))
+    return [form, day.year, day.month, day.day]

@@ -1,0 +1,131 @@
+"""The whole Transformer as one drawing, and the families of models that keep a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch, Rectangle
+
+from polyhead_course.figures.plots.boxes import arrow, box, canvas
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, drawn, fitting
+from polyhead_course.words.language import text
+
+_FILLS = {
+    "embedding": "#e5f5e0",
+    "self_attention": "#c6dbef",
+    "masked_self_attention": "#c6dbef",
+    "cross_attention": "#fdae6b",
+    "feed_forward": "#dadaeb",
+    "add_norm": "#d9d9d9",
+    "tied_output": "#e5f5e0",
+    "softmax": "#d9d9d9",
+}
+_ENCODER, _DECODER, _GUTTER = 1.12, 3.62, 2.37  # where the two columns run, and the way between them
+_WIDTH, _HEIGHT = 1.78, 0.33  # of a box, in inches
+_FIRST, _STEP = 1.45, 0.98  # the first sublayer's middle, and from one to the next
+_NORM = 0.46  # from a sublayer's middle to its norm's
+_SMALL = 9.0
+
+
+@drawn
+def whole_transformer(source: Sequence[str], given: Sequence[str], predicted: Sequence[str]) -> Figure:
+    """Encoder and decoder with every sublayer, read downwards; cross-attention joins them.
+
+    The encoder reads the tokens of `source`; the decoder is given those of `given` and must predict those of
+    `predicted`, one for each.
+    """
+    fitting("source", source, len(source))
+    fitting("given", given, len(given))
+    fitting("predicted", predicted, len(given))
+    end = _FIRST + 3 * _STEP
+    figure, axes = canvas(4.8, end + 1.42)
+    _column(axes, _ENCODER, "encoder", source, ("self_attention", "feed_forward"))
+    sublayers = ("masked_self_attention", "cross_attention", "feed_forward")
+    _column(axes, _DECODER, "decoder", given, sublayers)
+    cross, memory = _FIRST + _STEP, _FIRST + 2 * _STEP
+    left = _ENCODER, _FIRST + _STEP + _NORM + _HEIGHT / 2
+    way = [left, (_ENCODER, memory), (_GUTTER, memory), (_GUTTER, cross), (_DECODER - _WIDTH / 2, cross)]
+    arrow(axes, way, ORANGE, 2.4)
+    label = f"{text('block.memory')} → K, V"
+    axes.text(_ENCODER - 0.4, memory + 0.06, label, ha="left", va="top", fontsize=_SMALL)
+    axes.text(_DECODER - 0.07, cross - 0.225, "Q", ha="right", va="center", fontsize=_SMALL)
+    output, softmax = end + 0.2, end + 0.72
+    arrow(axes, [(_DECODER, end - 0.36), (_DECODER, output - _HEIGHT / 2)], INK, 1.6)
+    _block(axes, _DECODER, output, "tied_output")
+    arrow(axes, [(_DECODER, output + _HEIGHT / 2), (_DECODER, softmax - _HEIGHT / 2)], INK, 1.6)
+    _block(axes, _DECODER, softmax, "softmax")
+    arrow(axes, [(_DECODER, softmax + _HEIGHT / 2), (_DECODER, softmax + 0.42)], INK, 1.6)
+    axes.text(_DECODER, softmax + 0.46, "  ".join(predicted), ha="center", va="top", fontsize=11)
+    return figure
+
+
+def _column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayers: Sequence[str]) -> None:
+    """The tokens, the embedding, and the sublayers of one layer in a frame, each with its residual."""
+    axes.text(x, 0.02, "  ".join(tokens), ha="center", va="top", fontsize=11)
+    arrow(axes, [(x, 0.22), (x, 0.42)], INK, 1.6)
+    _block(axes, x, 0.42 + _HEIGHT / 2, "embedding")
+    arrow(axes, [(x, 0.42 + _HEIGHT), (x, _FIRST - _HEIGHT / 2)], INK, 1.6)
+    top, bottom = _FIRST - 0.45, _FIRST + (len(sublayers) - 1) * _STEP + _NORM + 0.26
+    frame = FancyBboxPatch((x - 1.09, top), 2.18, bottom - top, boxstyle="round,pad=0,rounding_size=0.1",
+                           facecolor="none", edgecolor=GREY, linewidth=1.2, linestyle="--")  # fmt: skip
+    axes.add_patch(frame)
+    axes.text(x - 1.02, top + 0.1, f"{text(name)} × N", ha="left", va="center", fontsize=_SMALL)
+    for number, sublayer in enumerate(sublayers):
+        middle = _FIRST + number * _STEP
+        norm, side = middle + _NORM, x + 1.0
+        if number:
+            arrow(axes, [(x, middle - _STEP + _NORM + _HEIGHT / 2), (x, middle - _HEIGHT / 2)], INK, 1.6)
+        _block(axes, x, middle, sublayer)
+        arrow(axes, [(x, middle + _HEIGHT / 2), (x, norm - _HEIGHT / 2)], INK, 1.6)
+        _block(axes, x, norm, "add_norm")
+        fork = middle - _HEIGHT / 2 - 0.11
+        arrow(axes, [(x, fork), (side, fork), (side, norm), (x + _WIDTH / 2, norm)], GREY, 1.3)
+
+
+def _block(axes: Axes, x: float, y: float, name: str) -> None:
+    box(axes, (x, y), (_WIDTH, _HEIGHT), text(f"block.{name}"), _FILLS[name], fontsize=_SMALL)
+
+
+_CELL = 0.105  # a square in the small masks
+_FAMILIES: dict[str, tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = {
+    "encoder_only": (("BERT 2018",), (("both_ways", "self_attention"),)),
+    "decoder_only": (("GPT 2018", "Llama 2023"), (("causal", "causal"),)),
+    "both": (
+        ("BART 2019", "T5 2019"),
+        (("both_ways", "self_attention"), ("causal", "causal"), ("cross", "cross_attention")),
+    ),
+}
+
+
+@drawn
+def family_tree() -> Figure:
+    """The models that came of the Transformer, by the part that they keep, each with its masks.
+
+    In the small squares a coloured cell is True; blue is self-attention, orange cross-attention.
+    """
+    figure, axes = canvas(4.8, 3.42)
+    box(axes, (2.4, 0.32), (2.1, 0.5), f"Transformer 2017\n{text('family.both')}", "#e5f5e0")
+    for number, (family, (models, masks)) in enumerate(_FAMILIES.items()):
+        x = 0.8 + 1.6 * number
+        arrow(axes, [(2.4 + 0.6 * (number - 1), 0.57), (x, 0.98)], GREY, 1.5)
+        label = "\n".join((text(f"family.{family}"), *models))
+        box(axes, (x, 1.36), (1.5, 0.76), label, "#c6dbef" if len(masks) == 1 else "#fdd0a2", fontsize=9.0)
+        for line, (mask, name) in enumerate(masks):
+            _mask(axes, x, 1.93 + 0.5 * line, mask, name)
+    return figure
+
+
+def _mask(axes: Axes, x: float, y: float, mask: str, name: str) -> None:
+    """A small mask with the name of what it belongs to, the whole centred at x."""
+    rows, columns = (3, 4) if mask == "cross" else (3, 3)
+    left = x - 0.72
+    for row in range(rows):
+        for column in range(columns):
+            seen = mask != "causal" or column <= row
+            face = (ORANGE if mask == "cross" else BLUE) if seen else "none"
+            place = left + column * _CELL, y + row * _CELL
+            axes.add_patch(Rectangle(place, _CELL, _CELL, facecolor=face, edgecolor=GREY, linewidth=0.7))
+    at = left + 4 * _CELL + 0.06, y + 1.5 * _CELL
+    axes.text(*at, text(f"family.{name}"), ha="left", va="center", fontsize=8.5)

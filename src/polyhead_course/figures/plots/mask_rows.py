@@ -1,0 +1,121 @@
+"""What a mask does to rows of weights, and where the causal triangle begins when there is a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+from torch import Tensor
+
+from polyhead.checked import Size
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, blank, drawn, fitting, numbers
+from polyhead_course.figures.plots.grid import paint
+from polyhead_course.words.language import text
+
+_PALE = "#9ecae1"
+
+
+@drawn
+def masked_row(before: object, masked: object, late: object, tokens: Sequence[str]) -> Figure:
+    """One row of weights, (num_keys,), without a mask, masked before the softmax, and set to 0 after it.
+
+    Each is a strip of bars with its sum at the right; the dashed outlines are the weights without the mask.
+    """
+    fitting("tokens", tokens, len(tokens))
+    rows = {"before": before, "masked": masked, "late": late}
+    arrays = {name: numbers(name, row, len(tokens), lowest=0.0, highest=1.0) for name, row in rows.items()}
+    figure, cell, height = blank(), 0.85, 0.62
+    for line, (name, array) in enumerate(arrays.items()):
+        top = line * (height + 0.52)
+        axes = _strip(figure, array, [f"{weight:.2f}" for weight in array], top, cell, height)
+        if name != "before":
+            for key, weight in enumerate(arrays["before"]):
+                axes.add_patch(
+                    Rectangle((key + 0.2, 0), 0.6, weight, facecolor="none", edgecolor=GREY, linestyle="--")
+                )
+        axes.set_title(text(f"row.{name}"), loc="left", y=1, pad=14, fontsize=10)
+        total = text("row.sum", number=f"{array.sum():.2f}")
+        axes.text(len(tokens) + 0.1, 0, total, va="bottom", fontsize=9.5)
+    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=9.5)
+    return figure
+
+
+@drawn
+def blind_rows(answers: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
+    """Weights, (num_keys,), that different programs give to the same query, one strip of bars for each name.
+
+    Where a weight is not a number, NaN is written in place of a bar.
+    """
+    if not answers:
+        raise ValueError("answers must hold at least one row of weights, got {}")
+    fitting("tokens", tokens, len(tokens))
+    figure, cell, height = blank(), 0.56, 0.3
+    for line, (name, row) in enumerate(answers.items()):
+        if not isinstance(row, Tensor):
+            raise TypeError(f"answers[{name!r}] must be a tensor, got {type(row).__name__}")
+        lost = torch.isnan(row.detach())
+        array = numbers(
+            f"answers[{name!r}]", row.detach().masked_fill(lost, 0), len(tokens), lowest=0.0, highest=1.0
+        )
+        words = ["NaN" if gone else f"{weight:.2f}" for gone, weight in zip(lost, array, strict=True)]
+        axes = _strip(figure, array, words, line * (height + 0.2), cell, height)
+        axes.text(-0.15, 0, name, ha="right", va="bottom", fontsize=9.5)
+    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=9)
+    if max(len(token.encode("utf-8")) for token in tokens) > 9:  # wider than a bar's place
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=35, ha="right", rotation_mode="anchor")
+    return figure
+
+
+@drawn
+def cache_alignment(num_cached: Size, tokens: Sequence[str]) -> Figure:
+    """The causal triangle of `tokens` when the first `num_cached` came before: aligned well, and badly.
+
+    On the left the rows of the new queries continue the triangle; on the right they begin it anew, and keys
+    of the past are hidden. Queries stand in the rows, keys in the columns.
+    """
+    size = len(tokens)
+    if not 0 < num_cached < size <= 8:
+        raise ValueError(f"tokens must be {num_cached + 1} to 8 labels, with num_cached above 0, got {size}")
+    row, column = np.indices((size, size))
+    past = column <= row
+    figure, cell, turn = blank(), 0.34, 60 if max(map(len, tokens)) > 2 else 0
+    for number, (name, shift) in enumerate((("lower_right", 0), ("upper_left", num_cached))):
+        seen = column <= row - shift
+        faces = np.select(
+            [(row < num_cached) & past, (row >= num_cached) & seen, (row >= num_cached) & past],
+            [_PALE, BLUE, ORANGE], "none",
+        )  # fmt: skip
+        left, labels = number * (size * cell + 0.25), () if number else tokens
+        axes = paint(figure, faces, cell=cell, left=left, rows=labels, columns=tokens, turn=turn)
+        axes.set_title(text(f"align.{name}"), y=1, pad=62 if turn else 22)
+        if not number:
+            first = axes
+    keys = {"earlier": _PALE, "new": BLUE, "lost": ORANGE}
+    handles = [
+        Patch(facecolor=face, edgecolor=GREY, linewidth=0.8, label=text(f"align.{key}"))
+        for key, face in keys.items()
+    ]
+    first.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.06), borderpad=0, borderaxespad=0,
+                 handlelength=1.2, handleheight=1.2, fontsize=9.5)  # fmt: skip
+    return figure
+
+
+def _strip(
+    figure: Figure, row: np.ndarray, words: Sequence[str], top: float, cell: float, height: float
+) -> Axes:
+    """Bars between 0 and 1 with a word above each; a bar is three fifths of its place wide."""
+    axes = figure.add_axes((0, 1 - top - height, len(row) * cell, height))
+    axes.set(xlim=(0, len(row)), ylim=(0, 1), xticks=[], yticks=[])
+    axes.spines["left"].set_visible(False)
+    for key, (weight, word) in enumerate(zip(row, words, strict=True)):
+        axes.add_patch(Rectangle((key + 0.2, 0), 0.6, weight, facecolor=BLUE))
+        colour = ORANGE if word == "NaN" else INK
+        axes.annotate(word, (key + 0.5, weight), xytext=(0, 1.5), textcoords="offset points", ha="center",
+                      va="bottom", fontsize=9, color=colour, annotation_clip=False)  # fmt: skip
+    axes.tick_params(length=0, pad=3)
+    return axes

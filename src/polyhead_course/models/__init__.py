@@ -1,0 +1,1 @@
+"""The models that chapters load, how they were trained, and the experiments on their heads."""

@@ -1,0 +1,47 @@
+"""The date translator: from English into three languages, by a Transformer that trains in a minute or two.
+
+`python -m polyhead_course.models.translation` trains, evaluates and asks it. The vocabularies are stored
+in the checkpoint; to translate, neither Babel nor training data are needed.
+"""
+
+from polyhead_course.models.translation.dates import FORMS, read_date
+from polyhead_course.models.translation.evaluation import alignment, exact_match, right_sources
+from polyhead_course.models.translation.learning import recipe, train_translator
+from polyhead_course.models.translation.pairs import (
+    TARGETS,
+    Pair,
+    held_out_pairs,
+    is_held_out,
+    training_pairs,
+)
+from polyhead_course.models.translation.translator import (
+    Translation,
+    Translator,
+    Vocabulary,
+    load_translator,
+    source_tokens,
+    target_tokens,
+    translate,
+)
+
+__all__ = [
+    "FORMS",
+    "TARGETS",
+    "Pair",
+    "Translation",
+    "Translator",
+    "Vocabulary",
+    "alignment",
+    "exact_match",
+    "held_out_pairs",
+    "is_held_out",
+    "load_translator",
+    "read_date",
+    "recipe",
+    "right_sources",
+    "source_tokens",
+    "target_tokens",
+    "train_translator",
+    "training_pairs",
+    "translate",
+]

@@ -1,0 +1,79 @@
+"""How good a translator is: how many dates it gets exactly, and whether it looks at the right words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from polyhead.checked import checked
+from polyhead_course.models.translation.dates import MONTH_NUMBERS, WEEKDAYS
+from polyhead_course.models.translation.pairs import Pair
+from polyhead_course.models.translation.translator import Translator, source_tokens
+
+_BATCH = 512
+_TARGET = re.compile(
+    r"(?P<year>\d{4})(?:年|년 |\. )(?P<months>\d{1,2})(?:月|월 |\. )(?P<day>\d{1,2})(?:日|일|\.)"
+    r"(?: ?星期(?P<zh>[一二三四五六日])| (?P<ko>[월화수목금토일])요일)?"
+)
+KINDS = ("digits", "months", "weekdays")
+
+
+@checked
+def exact_match(translator: Translator, pairs: Sequence[Pair]) -> float:
+    """The share of pairs whose translation is right to the last character, by greedy decoding."""
+    right = 0
+    for batch in _batches(pairs):
+        written = translator.write(translator.ids(batch)[0])[:, 1:]  # without the start
+        texts = ("".join(translator.target.words(row)) for row in written)
+        right += sum(text == pair.target for text, pair in zip(texts, batch, strict=True))
+    return right / len(pairs)
+
+
+@checked
+def alignment(translator: Translator, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+    """For each of the `KINDS`, how often the source token with the largest weight is the right one.
+
+    The weights are the last layer's cross-attention, the heads' mean. Beside its share stands that of the
+    diagonal, which pairs first and first, last and last, and evenly what is between.
+    """
+    found: dict[str, list[tuple[bool, bool]]] = {kind: [] for kind in KINDS}
+    for batch in _batches(pairs):
+        places = translator.cross_attention(*translator.ids(batch))[-1].mean(dim=1).argmax(dim=-1).tolist()
+        for pair, looked in zip(batch, places, strict=True):
+            source = source_tokens(pair.source, pair.to)
+            slope = (len(source) - 2) / (len(pair.target) - 1)  # the tag is left out
+            for kind, row, right in right_sources(source, pair.target):
+                found[kind].append((looked[row] == right, 1 + round(row * slope) == right))
+    return {kind: (_share(hits, 0), _share(hits, 1)) for kind, hits in found.items() if hits}
+
+
+def right_sources(source: Sequence[str], target: str) -> list[tuple[str, int, int]]:
+    """Kind, character and source token, by their places, of all that names a part of the date.
+
+    A digit of the year or day belongs to the same digit in the source, a digit of the month to the month's
+    name, and the one character that tells the weekdays apart to the weekday's name.
+    """
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise ValueError(f"target must be a date of the translator's languages, got {target!r}")
+    digits = [place for place, token in enumerate(source) if token.isdecimal()]
+    names = {"months": MONTH_NUMBERS, "weekdays": WEEKDAYS}
+    named = {kind: [place for place, token in enumerate(source) if token in names[kind]] for kind in names}
+    rows = {part: range(*match.span(part)) for part in match.groupdict()}
+    month = named["months"] * len(rows["months"])
+    return [
+        *(("digits", *both) for both in zip(rows["year"], digits[-4:], strict=True)),
+        *(("months", *both) for both in zip(rows["months"], month, strict=True)),
+        *(("digits", *both) for both in zip(rows["day"], digits[:-4], strict=True)),
+        *(("weekdays", *both) for both in zip([*rows["zh"], *rows["ko"]], named["weekdays"], strict=True)),
+    ]
+
+
+def _batches(pairs: Sequence[Pair]) -> list[Sequence[Pair]]:
+    if not pairs:
+        raise ValueError("pairs must hold at least one, got none")
+    return [pairs[first : first + _BATCH] for first in range(0, len(pairs), _BATCH)]
+
+
+def _share(hits: list[tuple[bool, bool]], place: int) -> float:
+    return sum(hit[place] for hit in hits) / len(hits)

@@ -1,0 +1,236 @@
+"""Reads a page of the built site as a part of a book: with the book's ids and links, its solutions apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from html import unescape
+from pathlib import Path
+from unicodedata import east_asian_width
+from urllib.parse import urljoin, urlsplit
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from sphinx_polyglot.search import linear
+
+# What a screen needs and paper does not.
+_DROPPED = (
+    ".headerlink, script, noscript, button, .toctree-wrapper, .d-print-none, .polyglot-live-body, "
+    "details.hide > summary, .sd-summary-state-marker"
+)
+_LOCAL = re.compile(r"(?<=url\(#)[^)]+(?=\))")
+_ID = re.compile(r"#([\w-]+)")
+_PRE = re.compile(r"<pre[^>]*>(.*?)\n?</pre>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+# Lines of so few columns need not wrap on any page; listings of so few lines stay in one piece.
+_NARROW = 60
+_SHORT = 12
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading that the contents list.
+
+    Attributes:
+        anchor: Where it is.
+        html: What it says.
+    """
+
+    anchor: str
+    html: str
+
+    @property
+    def text(self) -> str:
+        """What it says, as plain text."""
+        body = _first(LexborHTMLParser(self.html).root, "body")
+        for formula in body.css("math"):
+            formula.replace_with(linear(formula))
+        return " ".join(body.text().split())
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The solution of an exercise.
+
+    Attributes:
+        anchor: Where it will stand.
+        title: What it is called, as HTML.
+        exercise: Where the exercise is, and its title.
+        html: The solution itself.
+    """
+
+    anchor: str
+    title: str
+    exercise: Heading
+    html: str
+
+
+@dataclass
+class Part:
+    """A page as a part of a book.
+
+    Attributes:
+        anchor: Where it begins.
+        headings: Its heading, then those of its sections.
+        html: Its text, without the solutions; `<!--page ANCHOR-->` stands for the number of a page.
+        solutions: The solutions of its exercises.
+    """
+
+    anchor: str
+    headings: list[Heading]
+    html: str
+    solutions: list[Solution] = field(default_factory=list)
+
+
+def anchor_of(stem: str, place: str = "") -> str:
+    """Name a place of the book: a page, or an id on it."""
+    return f"page-{stem}--{place}" if place else f"page-{stem}"
+
+
+def read_part(path: Path, stems: Collection[str], pointer: str) -> Part:
+    """Read a built page.
+
+    Args:
+        path: The page.
+        stems: The stems of all pages of the book: links to them lead inside the book.
+        pointer: How a page is pointed at, with one `%s` for its number ("page %s").
+    """
+    page = LexborHTMLParser(path.read_text(encoding="utf-8"))
+    article = _first(page.root, "article")
+    for node in article.css(_DROPPED):
+        node.decompose()
+    for node in article.css("details.hide"):
+        node.unwrap()
+    for node in article.css("details"):
+        node.attrs["open"] = ""
+    canonical = page.css_first("link[rel=canonical]")
+    _localise(article, path, stems, canonical.attrs.sget("href") if canonical else "")
+    sections = [(node.parent, node) for node in article.css("section > :is(h1, h2)")]
+    headings = [Heading(section.id or "", _inside(node)) for section, node in sections if section]
+    solutions = _solutions_of(article, anchor_of(path.stem, "solution-"), pointer)
+    return Part(anchor_of(path.stem), headings, with_lines(_inside(article)), solutions)
+
+
+def with_lines(html: str) -> str:
+    """Put lines of code that may have to wrap into elements of their own; mark short listings.
+
+    In a listing that may be broken between pages all lines are elements, or none is.
+    """
+
+    def listing(found: re.Match[str]) -> str:
+        # Pygments lets no element of a listing reach over the end of a line.
+        lines = found[1].split("\n")
+        wide, short = [_is_wide(each) for each in lines], len(lines) <= _SHORT
+        marked = wide if short else [any(wide)] * len(lines)
+        written = (
+            f'<span class="polyglot-line">{line}\n</span>' if mark else f"{line}\n"
+            for line, mark in zip(lines, marked, strict=True)
+        )
+        kind = ' class="polyglot-short"' if short else ""
+        return f"<pre{kind}>{''.join(written)}</pre>"
+
+    return _PRE.sub(listing, html)
+
+
+def _is_wide(html: str) -> bool:
+    text = unescape(_TAG.sub("", html))
+    return sum(2 if east_asian_width(each) in "WF" else 1 for each in text) > _NARROW
+
+
+def _localise(article: LexborNode, path: Path, stems: Collection[str], address: str) -> None:
+    """Make the ids of a page unique in the book, and let its links lead where they lead on the page."""
+    stem = path.stem
+    ids = {node.id for node in article.css("[id]")}
+
+    def own(found: re.Match[str]) -> str:
+        return f"#{anchor_of(stem, found[1])}" if found[1] in ids else found[0]
+
+    for node in article.css("*"):
+        for name, value in node.attributes.items():
+            if not value:
+                continue
+            if name == "id":
+                node.attrs[name] = anchor_of(stem, value)
+            elif name in {"href", "xlink:href"}:
+                target = _target(value, path, stems, address)
+                if target:
+                    node.attrs[name] = target
+                else:
+                    del node.attrs[name]
+            elif name in {"aria-labelledby", "aria-describedby"}:
+                node.attrs[name] = " ".join(anchor_of(stem, each) for each in value.split())
+            elif "url(#" in value:
+                node.attrs[name] = _LOCAL.sub(lambda found: anchor_of(stem, found[0]), value)
+    for style in article.css("svg style"):
+        if style.first_child is not None:
+            style.first_child.replace_with(_ID.sub(own, style.text()))
+
+
+def _target(href: str, path: Path, stems: Collection[str], address: str) -> str:
+    """Say where a link of a page leads in the book; nowhere if only the site's unknown address could tell."""
+    parts = urlsplit(href)
+    if parts.scheme or parts.netloc:
+        return href
+    if not parts.path:
+        return f"#{anchor_of(path.stem, parts.fragment)}"
+    target = Path(parts.path)
+    if target.parent == Path() and target.suffix == ".html" and target.stem in stems:
+        return f"#{anchor_of(target.stem, parts.fragment)}"
+    return urljoin(address, href) if address else ""
+
+
+def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Solution]:
+    """Take the solutions out of a page, and let each exercise say where its solution is.
+
+    What follows a solution and bears its name, such as its code, belongs to it.
+    """
+    solutions: list[Solution] = []
+    for anchor in [node.id or "" for node in article.css(f'[id^="{prefix}"]')]:
+        node = article.css_first(f"#{anchor}")
+        if node is None:  # it stood in a solution
+            continue
+        block = _block_of(node)
+        exercise = article.css_first(f".exercise#{anchor.replace('--solution-', '--exercise-', 1)}")
+        if exercise is not None:
+            name = title = _first(exercise, ".admonition-title")
+            content = block
+            if block.tag == "details":
+                name, content = _first(block, ".sd-summary-text"), _first(block, ".sd-summary-content")
+            point = f'<a href="#{anchor}">{_inside(name)}</a> · {pointer % f"<!--page {anchor}-->"}'
+            exercise.insert_child(_fragment(f'<p class="polyglot-pointer">{point}</p>'))
+            back = Heading(exercise.id or "", _inside(title))
+            solutions.append(Solution(anchor, _inside(name), back, with_lines(content.html or "")))
+        elif solutions and anchor.startswith(solutions[-1].anchor):
+            html = solutions[-1].html + with_lines(block.html or "")
+            solutions[-1] = replace(solutions[-1], html=html)
+        else:
+            continue
+        block.decompose()
+        if block is not node:
+            node.decompose()
+    return solutions
+
+
+def _block_of(node: LexborNode) -> LexborNode:
+    """Give what a target marks: the element that follows it."""
+    following = node.next
+    while node.tag == "span" and following is not None and following.tag == "-text":
+        following = following.next
+    return following if node.tag == "span" and following is not None else node
+
+
+def _fragment(html: str) -> LexborNode:
+    return _first(LexborHTMLParser(html).root, "body > *")
+
+
+def _first(node: LexborNode | None, selector: str) -> LexborNode:
+    """Find what every page has."""
+    found = node.css_first(selector) if node else None
+    if found is None:
+        raise ValueError(f"a page of the site has no {selector}")
+    return found
+
+
+def _inside(node: LexborNode) -> str:
+    return node.inner_html or ""

@@ -1,0 +1,121 @@
+"""Prints a document with Chromium, again and again until the numbers of its pages are right: twice."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import time
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pikepdf import Name, ObjectStreamMode, OutlineItem, Pdf
+from playwright.sync_api import Browser, Route, sync_playwright
+from pypdf import PdfReader
+
+from polyglot_book.config import Book, Language
+from polyhead_course.pdf.document import Document, bind
+from polyhead_course.pdf.pages import Part
+
+# The first is the same engine without its window, and takes half the time.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+_PAGE = re.compile(r"<!--page (.+?)-->")
+_PASSES = 4
+_ORIGIN = "http://book.invalid/"  # nobody's: every request is answered here
+
+
+class PrintError(ValueError):
+    """A PDF that cannot be made here."""
+
+
+def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str] = ()) -> list[Path]:
+    """Write the PDF of each language.
+
+    Args:
+        book: The book.
+        site: The built site.
+        folder: Where to write, `<title>-<code>.pdf`.
+        codes: The languages; all where none is named.
+    """
+    if unknown := set(codes) - set(book.languages):
+        raise PrintError(f"no such language: {', '.join(sorted(unknown))}")
+    documents = [bind(book, book.languages[code], site) for code in codes or book.languages]
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        raise PrintError("no Chromium on the PATH, which prints the PDF (Debian: apt-get install chromium)")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--font-render-hinting=none"])
+        for document in documents:
+            start = time.monotonic()
+            target = folder / f"{book.reference.slug}-{document.language.code}.pdf"
+            pages = print_document(browser, document, site, target)
+            written.append(target)
+            size, seconds = target.stat().st_size / 1e6, time.monotonic() - start
+            print(f"{target}: {pages} pages, {size:.1f} MB, {seconds:.0f} s", flush=True)
+        browser.close()
+    return written
+
+
+def print_document(browser: Browser, document: Document, site: Path, target: Path) -> int:
+    """Print a document, with its style and images from the site; give how many pages it has."""
+    numbers: dict[str, int] = {}
+
+    def answer(route: Route) -> None:
+        file = site / unquote(urlsplit(route.request.url).path).lstrip("/")
+        if route.request.is_navigation_request():
+            filled = _PAGE.sub(lambda found: str(numbers.get(found[1], 100)), document.html)
+            route.fulfill(body=filled, content_type="text/html; charset=utf-8")
+        elif route.request.url.startswith(_ORIGIN) and file.is_file():
+            route.fulfill(path=file)
+        else:
+            route.abort()
+
+    page = browser.new_page(java_script_enabled=False, color_scheme="light")
+    page.route("**/*", answer)
+    for attempt in range(_PASSES):
+        page.goto(f"{_ORIGIN}{document.folder}")
+        # The structure takes its time; the first pass only counts pages.
+        data = page.pdf(prefer_css_page_size=True, print_background=True, tagged=attempt > 0)
+        if attempt == 0:
+            _check_fonts(data, document.language)
+        with Pdf.open(io.BytesIO(data)) as pdf:
+            before, numbers = numbers, _numbers(pdf)
+            if numbers == before:
+                page.close()
+                _add_bookmarks(pdf, document.parts)
+                # Chromium leaves the structure, an object for each element, uncompressed: half of the file.
+                pdf.save(target, object_stream_mode=ObjectStreamMode.generate)
+                return len(pdf.pages)
+    raise PrintError(f"{target}: the numbers of the pages do not settle")
+
+
+def _numbers(pdf: Pdf) -> dict[str, int]:
+    """Tell on which page each place is that a link leads to."""
+    pages: dict[Any, int] = {page.objgen: number for number, page in enumerate(pdf.pages, 1)}
+    return {name.removeprefix("/"): pages[place[0].objgen] for name, place in pdf.Root.Dests.items()}
+
+
+def _add_bookmarks(pdf: Pdf, parts: Sequence[Part]) -> None:
+    """Add the bookmarks, and let them be seen; Chromium's own say some headings twice."""
+    with pdf.open_outline() as outline:
+        for part in parts:
+            first, *sections = (OutlineItem(each.text, Name(f"/{each.anchor}")) for each in part.headings)
+            first.children.extend(sections)
+            outline.root.append(first)
+    pdf.Root.PageMode = Name.UseOutlines
+
+
+def _check_fonts(data: bytes, language: Language) -> None:
+    """Complain where the cover cannot be read again: what no font has, a PDF does not hold as text."""
+    expected, got = (
+        unicodedata.normalize("NFKC", text)
+        for text in (language.name + language.tagline, PdfReader(io.BytesIO(data)).pages[0].extract_text())
+    )
+    if missing := sorted({each for each in expected if each.isalpha()} - set(got)):
+        letters = "".join(missing)
+        raise PrintError(f"no font has {letters} ({language.name}); Debian: apt-get install fonts-noto-cjk")

@@ -1,0 +1,56 @@
+"""Makes the body of a page lighter, and says what its parts are to those who do not see them."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from polyhead_course.theme.tables import name_cells
+from sphinx_polyglot.strings import SPEAKER, translate
+
+# Names, operators' neighbours, punctuation and spaces have the colour of the text around them.
+_PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
+_EMPTY = "<span></span>"
+# What a check says, and an error, is prose: its lines wrap. A table's must not.
+_PROSE = re.compile(
+    r'(<div class="output [^"]*)("><div class="highlight"><pre>'
+    r'(?:(?:[^<]*\n)?[✓✗]|<span class="ansi|[^<\n]*Error))'
+)
+# An exercise is a place that a teacher points at.
+_EXERCISE = re.compile(
+    r'(<div class="exercise admonition" id="([\w-]+)">\n<p class="admonition-title">.*?)(?=</p>)'
+)
+# No line ends between a formula and the punctuation around it.
+_FORMULA = re.compile(
+    r"([(\[（「『《〈“‘]?)"
+    r'(<math [^>]*display="inline".*?</math>)'
+    r"([.,:;!?)\]’”。，、；：？！）」』》〉]*[가-힣]*)",
+    re.DOTALL,
+)
+# Nor between a closing mark and the particle of what it closes: a Korean word is not broken.
+_PARTICLE = re.compile(r"([)’”]|</code>)(?=[가-힣])")
+# Chinese fonts draw the curly apostrophe as wide as a character.
+_APOSTROPHE = re.compile(r"(?<=[A-Za-z])’(?=[A-Za-z])")
+
+
+def lighter(body: str) -> str:
+    """Drop the marks that change nothing, and name the parts of notebooks' cells and of tables."""
+    body = (
+        _PLAIN.sub(r"\1", body).replace(_EMPTY, "").replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    )
+    body = _FORMULA.sub(_together, body)
+    body = _PARTICLE.sub("\\1\N{WORD JOINER}", body)
+    if SPEAKER.language and SPEAKER.language.code.startswith("zh"):
+        body = _APOSTROPHE.sub("'", body)
+    body = name_cells(_PROSE.sub(r"\1 polyglot-prose\2", body))
+    link = f'<a class="headerlink" href="#\\2" title="{escape(translate("Link to this heading"))}">#</a>'
+    body = _EXERCISE.sub(rf"\1{link}", body)
+    for kind, name in (("cell_input", "Code"), ("cell_output", "Output")):
+        start = f'<div class="{kind} docutils container">'
+        body = body.replace(start, f'<div class="{kind}" role="group" aria-label="{translate(name)}">')
+    return body
+
+
+def _together(match: re.Match[str]) -> str:
+    before, formula, after = match.groups()
+    return f'<span class="polyglot-together">{match[0]}</span>' if before or after else formula

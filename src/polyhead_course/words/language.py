@@ -1,0 +1,84 @@
+"""The reader's language: which one it is, and the words of `terms.yml` in it."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from html import escape
+from importlib import resources
+from typing import Any, Literal, get_args
+
+import yaml
+
+from polyhead.checked import checked
+
+Language = Literal["en", "zh-TW", "zh-CN", "ko"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+_current: Language = "en"
+
+
+@checked
+def set_language(code: Language) -> None:
+    """Choose the language of figures, checks and the glossary; every chapter's first cell does."""
+    global _current
+    _current = code
+
+
+def get_language() -> Language:
+    """The code of the chosen language; "en" until `set_language` is called."""
+    return _current
+
+
+def text(key: str, **values: object) -> str:
+    """A label or term of `terms.yml` in the chosen language, with its {placeholders} filled in."""
+    book = terminology()
+    entry = book["labels"].get(key) or book["terms"].get(key)
+    if entry is None:
+        near = difflib.get_close_matches(str(key), [*book["labels"], *book["terms"]])
+        raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}; near it: {near}")
+    phrase: str = entry[_current]
+    return phrase.format(**values) if values else phrase
+
+
+def sentence() -> list[str]:
+    """The book's example sentence, 中和有一條永和路 ("Zhonghe has a Yonghe Road"), as four tokens."""
+    return [text(f"token.{key}") for key in ("zhonghe", "has", "one", "yonghe_road")]
+
+
+@functools.cache
+def terminology() -> dict[str, dict[str, Any]]:
+    """The whole of `terms.yml`: `terms` and `labels`, each by key."""
+    source = resources.files(__package__).joinpath("terms.yml").read_text(encoding="utf-8")
+    loaded: dict[str, dict[str, Any]] = yaml.safe_load(source)
+    return loaded
+
+
+class Glossary:
+    """The terminology as a table: the reader's language first, with what each term means."""
+
+    def __init__(self) -> None:
+        """Take the language that is chosen now."""
+        self.order = (_current, *(code for code in LANGUAGES if code != _current))
+        terms = terminology()["terms"].values()
+        self.rows = sorted(terms, key=lambda term: str(term["en"]).casefold())
+
+    def __repr__(self) -> str:
+        """The terms alone, one a line, for a terminal."""
+        return "\n".join(" | ".join(str(term[code]) for code in self.order) for term in self.rows)
+
+    def _repr_markdown_(self) -> str:
+        """The table that a notebook and the site show."""
+        own, *others = self.order
+        labels = terminology()["labels"]
+        keys = (f"language.{own}", "meaning", *(f"language.{code}" for code in others))
+        lines = [[labels[key][own] for key in keys], ["---"] * len(keys)]
+        for term in self.rows:
+            # The language of each word, for fonts: the same character has two forms in zh-TW and zh-CN.
+            foreign = [f'<span lang="{code}">{_cell(term[code])}</span>' for code in others]
+            lines.append([f"**{_cell(term[own])}**", _cell(term["means"][own]), *foreign])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _cell(phrase: object) -> str:
+    return escape(str(phrase), quote=False).replace("|", "\\|")

@@ -1,0 +1,27 @@
+"""`Table`: rows below headings in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyhead_course.words.language import text
+
+
+class Table:
+    """Rows of Markdown below headings from `terms.yml`."""
+
+    def __init__(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Take the headings' keys and the cells; the language is the one that is chosen now."""
+        for row in rows:
+            if len(row) != len(headings):
+                raise ValueError(f"each row must have {len(headings)} cells, one a heading, got {row!r}")
+        self.lines = [[text(key) for key in headings], *([str(cell) for cell in row] for row in rows)]
+
+    def __repr__(self) -> str:
+        """The cells, one row a line, for a terminal."""
+        return "\n".join(" | ".join(line) for line in self.lines)
+
+    def _repr_markdown_(self) -> str:
+        """The table that a notebook and the site show."""
+        head, *rows = ([cell.replace("|", "\\|") for cell in line] for line in self.lines)
+        return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))

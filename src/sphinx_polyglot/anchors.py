@@ -1,0 +1,135 @@
+"""Makes the ids of a notebook's cells the anchors of its page, equal in every language.
+
+While a page is read, each cell carries its id into the parse: a Markdown cell as a MyST comment, which
+MyST turns into a comment node, a code cell in its metadata. A transform then moves each id onto what the
+cell became. No Sphinx label is made: labels are global, and the pages of all languages share their ids.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+
+from sphinx_polyglot.private import code_cells, publish_anchors
+
+LOGGER = logging.getLogger(__name__)
+
+_MARK = "polyglot-cell:"
+_METADATA = "polyglot_cell"
+# What can carry an id in Sphinx's HTML; before anything else stands an empty target of its own.
+_BLOCKS = (nodes.section, nodes.paragraph, nodes.Sequential, nodes.block_quote, nodes.table, nodes.Admonition)
+_INVISIBLE = (nodes.Invisible, nodes.footnote, nodes.system_message)
+
+
+# Sphinx event: source-read
+def mark_cells(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write each cell's id where the parser will carry it along."""
+    if Path(app.env.doc2path(docname)).suffix != ".ipynb":
+        return
+    try:
+        notebook = json.loads(source[0])
+    except json.JSONDecodeError:
+        return  # The notebook's parser says what is wrong with it.
+    # Cells have ids of their own since nbformat 4.5; older ones would get new ones at every build.
+    for cell in notebook.get("cells", []):
+        identifier = cell.get("id")
+        if not identifier:
+            continue
+        if cell["cell_type"] == "markdown":
+            text = "".join(cell["source"])
+            cell["source"] = f"% {_MARK} {identifier}\n\n{text}"
+        elif cell["cell_type"] == "code":
+            cell.setdefault("metadata", {})[_METADATA] = identifier
+    source[0] = json.dumps(notebook, ensure_ascii=False)
+
+
+class AnchorCells(SphinxTransform):
+    """Move the cells' ids onto headings, paragraphs and code cells."""
+
+    # Before the links of the page are resolved (879), before titles and contents are collected.
+    default_priority = 700
+
+    def apply(self, **kwargs: Any) -> None:
+        """Anchor every cell, then tell MyST what its links may lead to."""
+        self._anchors: dict[str, tuple[int, str, str]] = {}
+        self._renamed: dict[str, str] = {}
+        for mark in list(self.document.findall(nodes.comment)):
+            if _is_mark(mark):
+                self._anchor_text(mark)
+        for container, metadata in code_cells(self.document):
+            if identifier := metadata.get(_METADATA):
+                self._claim(identifier, container, "")
+                container["ids"].insert(0, identifier)
+        self._number_inner_headings()
+        publish_anchors(self.document, self._anchors, self._renamed)
+
+    def _claim(self, identifier: str, node: nodes.Element, title: str) -> None:
+        if identifier in self._anchors:
+            LOGGER.warning("the cell id %r stands twice on this page", identifier, location=node)
+        self._anchors[identifier] = (node.line or 0, identifier, title)
+        self.document.ids[identifier] = node
+
+    def _anchor_text(self, mark: nodes.comment) -> None:
+        identifier = mark.astext().split(_MARK, 1)[1].strip()
+        target = _what_follows(mark)
+        if isinstance(target, nodes.section):
+            self._claim(identifier, target, target[0].astext())
+            self._replace_ids(target, identifier)
+        elif isinstance(target, _BLOCKS):
+            self._claim(identifier, target, "")
+            target["ids"].insert(0, identifier)
+        else:
+            place = nodes.target("", "", ids=[identifier])
+            self._claim(identifier, place, "")
+            mark.parent.insert(mark.parent.index(mark), place)
+        mark.parent.remove(mark)
+
+    def _replace_ids(self, section: nodes.section, identifier: str) -> None:
+        """Give a heading its cell's id instead of the one made from its words, which differ by language."""
+        explicit = {
+            labelid
+            for name, labelid in self.document.nameids.items()
+            if labelid and self.document.nametypes.get(name)
+        }
+        for old in section["ids"]:
+            if old in explicit or old == identifier:
+                continue
+            self.document.ids.pop(old, None)
+            self._renamed[old] = identifier
+            for name, labelid in list(self.document.nameids.items()):
+                if labelid == old:
+                    self.document.nameids[name] = identifier
+        section["ids"] = [identifier, *(old for old in section["ids"] if old in explicit)]
+
+    def _number_inner_headings(self) -> None:
+        """Name further headings of a cell after it: `why-scale-2` is its second."""
+        owner, count = "", 1
+        for section in self.document.findall(nodes.section):
+            if section["ids"] and section["ids"][0] in self._anchors:
+                owner, count = section["ids"][0], 1
+            elif owner:
+                count += 1
+                while (identifier := f"{owner}-{count}") in self._anchors:
+                    count += 1
+                self._claim(identifier, section, section[0].astext())
+                self._replace_ids(section, identifier)
+
+
+def _is_mark(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.comment) and node.astext().startswith(_MARK)
+
+
+def _what_follows(mark: nodes.comment) -> nodes.Node | None:
+    """Give what a cell begins with, or None where it shows nothing before the next cell begins."""
+    for node in mark.findall(include_self=False, descend=False, ascend=True):
+        if _is_mark(node):
+            return None
+        if not isinstance(node, _INVISIBLE):
+            return node
+    return None

@@ -1,0 +1,68 @@
+"""The clinic on candidates that were written without a look at it: each gets its name, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+
+import pytest
+import torch
+
+import attention_clinic as clinic
+from tests.attention_clinic.clinic_cases.case import CASES, Case
+from tests.attention_clinic.clinic_cases.oracle import ORACLES, leaks
+
+WRITTEN = "attention", "together", "heads", "modules", "masks", "positions", "decoders", "conduct", "further"
+for written in (*(f"wrong_{each}" for each in WRITTEN), "right", "right_modules", "further_decoders"):
+    importlib.import_module(f"tests.attention_clinic.clinic_cases.{written}")
+
+CONDUCT = {"raises", "no_tensor", "shape", "prints", "mutates", "never_ends"}
+RIGHT = [case for case in CASES if not case.names]
+WRONG = [case for case in CASES if case.names]
+# True beside another mistake: what a query gets that may attend to nothing.
+BLIND = {"mask_nan", "mask_uniform", "mask_nan_gradient"}
+
+
+def each(cases: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases, ids=str)
+
+
+@each(RIGHT)
+def test_right_candidates_are_right(case):
+    assert all(ORACLES[case.kind](case.candidate()))
+
+
+@each([case for case in WRONG if not case.names & CONDUCT])
+def test_wrong_candidates_are_wrong(case):
+    if case.names == {"nan_leak"}:
+        assert leaks(case.candidate())
+        return
+    with contextlib.suppress(RuntimeError):
+        assert not all(ORACLES[case.kind](case.candidate()))
+
+
+@each(RIGHT)
+def test_right_candidates_are_healthy_and_their_kind_is_found(case):
+    candidate = case.candidate()
+    kind = case.kind if candidate is torch.nn.functional.scaled_dot_product_attention else None
+    diagnosis = clinic.diagnose(candidate, kind=kind)
+    assert diagnosis, str(diagnosis)
+    assert diagnosis.kind == case.kind
+
+
+@each(WRONG)
+def test_each_bug_gets_its_name(case):
+    seconds = 0.5 if "never_ends" in case.names else 2.0
+    diagnosis = clinic.diagnose(case.candidate(), kind=case.kind, seconds=seconds)
+    found = set(diagnosis.names)
+    allowed = {name for names in case.names for name in names.split("|")} | case.also | {"nan_leak"}
+    allowed |= BLIND if case.kind == "attention" else set()
+    assert all(found & set(names.split("|")) for names in case.names), f"{sorted(found)}: {diagnosis}"
+    assert found <= allowed, f"{sorted(found)}: {diagnosis}"
+
+
+def test_candidates_are_many():
+    assert len(WRONG) >= 100
+    assert len(RIGHT) >= 50
+    assert sum(len(case.names) > 1 for case in WRONG) >= 8
+    assert len({name for case in WRONG for name in case.names}) >= 60

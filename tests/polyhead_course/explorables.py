@@ -1,0 +1,32 @@
+"""Every explorable of `polyhead_course.figures.live` with numbers like the book's."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from polyhead import DecoderOnly, causal_mask
+from polyhead_course.figures import live
+from polyhead_course.words import sentence
+from tests.polyhead.whole_models import decoder_only
+from tests.polyhead_course.figures import DOTS, K, Q, V
+
+WRITTEN = torch.tensor([[3, 11, 7, 2, 5]])  # (1, num_tokens)
+
+
+@functools.cache
+def writer() -> DecoderOnly:
+    """A small model, the same every time: 3 layers of 2 heads."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        return decoder_only()
+
+
+EXPLORABLES = {
+    "decoding": lambda: live.decoding(writer(), WRITTEN, ["<s>", *sentence(), "</s>"], num_prompt=3),
+    "hull": lambda: live.hull(Q, K, V, sentence(), wished=[2.5, 0.25]),
+    "mask": lambda: live.mask(DOTS / 2, causal_mask(4), sentence()),
+    "path": lambda: live.path(Q[None], num_heads=2),
+    "translator": lambda: live.translator("Friday, November 20, 2026"),
+}

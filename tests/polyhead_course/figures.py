@@ -1,0 +1,340 @@
+"""Every figure of `polyhead_course.figures.plots` with numbers like the book's, and a reader of their SVG."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+
+from attention_clinic.planted import BUGS, PROBES
+from polyhead import (
+    SinusoidalPositions,
+    causal_mask,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+from polyhead_course.figures import plots
+from polyhead_course.words import sentence
+from polyhead_course.words.language import terminology, text
+
+X = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])
+Q = torch.tensor([[2.0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 2], [2, 0, 0, 2]])
+K = torch.tensor([[1.0, 0, 0, 2], [0, 2, 0, 0], [0, 2, 2, 0], [1, 0, 2, 2]])
+V = torch.tensor([[2.0, 0], [0, 2], [2, 3], [4, 1]])
+DOTS = Q @ K.T
+OUTPUT, WEIGHTS = scaled_dot_product_attention(Q, K, V)
+HEAD_DIMS = [4, 16, 64, 256, 1024]
+QUANTILES = {"scaled": [[0.2, 0.25, 0.3]] * 5, "unscaled": [[10.0**-power, 0.5, 10] for power in range(2, 7)]}
+STEPS = {
+    "embeddings": X,
+    "queries": Q,
+    "keys": K,
+    "values": V,
+    "dot_products": DOTS,
+    "scores": DOTS / 2,
+    "weights": WEIGHTS,
+    "output": OUTPUT,
+}
+
+PADDING = padding_mask(torch.tensor([4]), 5)[0].expand(5, 5)
+MASKS = {"padding": PADDING, "causal": causal_mask(5), "both": PADDING & causal_mask(5)}
+USES = {"encoder": PADDING, "decoder": causal_mask(4), "cross": PADDING[:4]}
+COURSE = {  # two ways from the first chapter to the last, of which one is longer
+    "first": ("attention", []),
+    "left": ("encoder", ["first"]),
+    "right": ("decoder", ["first"]),
+    "right again": ("cross_attention", ["right"]),
+    "last": ("sequence", ["left", "right again", "first"]),
+}
+STACKS = ["neither", "norm_only", "residual_only", "post_norm", "pre_norm"]
+PARTS = [key.removeprefix("part.") for key in terminology()["labels"] if key.startswith("part.")]
+MODELS = ["causal", "unmasked", "one_ahead", "d2l", "whole_mean", "running_mean"]
+CROSS_TERMS = ("content_position", "position_content", "position_position")
+FIGURES = {
+    "bug_matrix": lambda: plots.bug_matrix({bug: dict.fromkeys(PROBES, 0.0) for bug in ("none", *BUGS)}),
+    "blind_rows": lambda: plots.blind_rows(
+        {"MHA": torch.full((4,), torch.nan), "d2l": WEIGHTS[0], "SDPA": torch.zeros(4)}, sentence()
+    ),
+    "cache_alignment": lambda: plots.cache_alignment(3, list("12345")),
+    "cache_triangle": lambda: plots.cache_triangle([*sentence(), "</s>"], 2),
+    "beam_tree": lambda: plots.beam_tree("<s>", [[(0, word, 0.25, True) for word in sentence()]]),
+    "cache_memory": lambda: plots.cache_memory([1, 9], {8: [0.5, 1.0], 2: [0.2, 0.4]}, weights=0.7),
+    "decode_cost": lambda: plots.decode_cost([3, 4], [9, 700]),
+    "decode_timeline": lambda: plots.decode_timeline([*sentence(), "</s>"], 2),
+    "future_rows": lambda: plots.future_rows(
+        {name: {"train": [0, 1], "eval": [2, 1]} for name in MODELS}, changed=1
+    ),
+    "leak_losses": lambda: plots.leak_losses(
+        {name: [2.0, 1.0] for name in MODELS[:2]}, {name: {0: 2.0, 1: 1.1} for name in MODELS[:2]}, 0.7, 2.1
+    ),
+    "shifted_tokens": lambda: plots.shifted_tokens([*sentence(), "</s>"]),
+    "cross_heads": lambda: plots.cross_heads(
+        torch.eye(7).flip(1).repeat(2, 1, 1) * 0.9, list("chofed."), list("defohc.")
+    ),
+    "family_tree": plots.family_tree,
+    "concat_blocks": lambda: plots.concat_blocks(num_tokens=3, num_heads=4, head_dim=5),
+    "course_map": lambda: plots.course_map(
+        {name: (text(key), needs) for name, (key, needs) in COURSE.items()}
+    ),
+    "activation_curves": plots.activation_curves,
+    "gradient_by_layer": lambda: plots.gradient_by_layer(
+        {name: [10.0**power, 0.3] for power, name in zip((-10, -1, 7, 0, -2), STACKS, strict=True)}
+    ),
+    "parameter_bars": lambda: plots.parameter_bars(
+        {name: 300_000 * number for number, name in enumerate(PARTS, start=1)}
+    ),
+    "residual_stream": plots.residual_stream,
+    "token_spread": lambda: plots.token_spread({name: [0.9, 0.1] for name in STACKS}),
+    "five_steps": lambda: plots.five_steps(**STEPS, tokens=sentence()),
+    "attention_lines": lambda: plots.attention_lines(
+        torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1), sentence(), ["0.2", "5.11"]
+    ),
+    "head_maps": lambda: plots.head_maps(
+        {name: torch.eye(4).mul(0.5) for name in ("importance", "previous", "piece", "same_word")}
+    ),
+    "removal_curves": lambda: plots.removal_curves(
+        [3, 7],
+        [[0.6, 0.7], [0.4, 0.6]],
+        {"least_important": [0.7, 0.65], "most_important": [0.5, 0.3]},
+        0.74,
+    ),
+    "removal_draws": lambda: plots.removal_draws(
+        {number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0], [0.8, 0.7]]} for number in (5, 12)}, 24
+    ),
+    "cache_bars": lambda: plots.cache_bars({"Qwen3 0.6B": 112.0, "Llama 3 8B": 128.5}),
+    "largest_scores": lambda: plots.largest_scores({"no_qk_norm": [1.5, 60.0], "qk_norm": [3.0, 5.0]}, 3.5),
+    "window_reach": lambda: plots.window_reach([causal_mask(7).triu(-2), causal_mask(7).triu(-4)]),
+    "time_and_memory": lambda: plots.time_and_memory(
+        [128, 512, 4096], {"x": [1, 1, 1], "y": [1.25, 2, 3]}, {"x": [4, 8, 16], "y": [5, 100, 4096]}
+    ),
+    "head_weights": lambda: plots.head_weights(
+        torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1), sentence()
+    ),
+    "head_writes": lambda: plots.head_writes([V[0], V[3]], torch.tensor([[1.0, 2], [0, 3], [-1, 0], [2, 5]])),
+    "loss_by_heads": lambda: plots.loss_by_heads({1: [1.0, 0.5], 2: [0.75, 0.0]}),
+    "wish_and_hull": lambda: plots.wish_and_hull(V, [3.0, 4.0], sentence()),
+    "heatmap": lambda: plots.heatmap(WEIGHTS, sentence(), highest=1),
+    "heatmap of negative numbers": lambda: plots.heatmap(
+        V - 2, sentence(), ["x", "y"], title="V", decimals=1
+    ),
+    "joined_projections": lambda: plots.joined_projections(num_tokens=3, embed_dim=4, num_heads=2),
+    "layer_sublayers": plots.layer_sublayers,
+    "masked_row": lambda: plots.masked_row(
+        [0.24, 0.03, 0.09, 0.64], [0.67, 0.09, 0.24, 0], [0.24, 0.03, 0.09, 0], sentence()
+    ),
+    "masks": lambda: plots.masks(MASKS, [*sentence(), "[PAD]"]),
+    "memory_order": lambda: plots.memory_order(num_tokens=3, num_heads=2, head_dim=2),
+    "next_token_bars": lambda: plots.next_token_bars(
+        {"T = 1": [0.5, 0.25, 0.25, 0], "top-k 1": [1, 0, 0, 0]}, sentence()
+    ),
+    "position_waves": lambda: plots.position_waves(SinusoidalPositions(16)(torch.zeros(1, 24, 16))[0]),
+    "distance_products": lambda: plots.distance_products(
+        [-1, 0, 1], {name: {5: [1.0, 2.0, 1.0], 9: [1.0, 2.0, 1.5]} for name in ("plain", "projected")}
+    ),
+    "position_losses": lambda: plots.position_losses(
+        {"no_positions": [1.6, 1.6], "with_positions": [1.6, 0.2]}, guess=1.61, every=10
+    ),
+    "relative_biases": lambda: plots.relative_biases(
+        torch.stack([DOTS, -DOTS]), -torch.stack([DOTS, DOTS / 2])
+    ),
+    "rotary_arrows": lambda: plots.rotary_arrows(
+        [[1.0, 0], [0, 1]], [[0.6, 0.8], [-0.8, 0.6]], [(3, 1), (5, 3)]
+    ),
+    "rotary_layouts": lambda: plots.rotary_layouts(8),
+    "score_terms": lambda: plots.score_terms(
+        {name: DOTS + i for i, name in enumerate(["content_content", *CROSS_TERMS, "sum", "rotary"])}
+    ),
+    "shuffled_outputs": lambda: plots.shuffled_outputs(
+        OUTPUT, OUTPUT[[3, 1, 2, 0]], sentence(), [3, 1, 2, 0]
+    ),
+    "gradient_quantiles": lambda: plots.gradient_quantiles(HEAD_DIMS, QUANTILES),
+    "path_lengths": lambda: plots.path_lengths(sentence()),
+    "temperatures": lambda: plots.temperatures([3.0, 0.0, -1.0, 2.0], sentence(), [0.25, 1, 4]),
+    "three_uses": lambda: plots.three_uses(**USES, source=list("hed._"), target=list(">deh")),
+    "learning_rates": lambda: plots.learning_rates([0.001, 0.002, 0.001], 1),
+    "loss_curves": lambda: plots.loss_curves([4.0, 0.5, 0.02], [4.1, 0.6], 3.5, 1),
+    "tokens_seen": lambda: plots.tokens_seen(
+        torch.ones(2, 3).bool(), torch.tensor([[1, 1, 0], [0, 1, 1]]).bool()
+    ),
+    "training_progress": lambda: plots.training_progress([0, 50, 100], [4.2, 2.1, 0.1], [0, 0.1, 1], 2.4, 30),
+    "whole_transformer": lambda: plots.whole_transformer(list("bad."), list(">dab"), list("dab.")),
+    "transpose_path": lambda: plots.transpose_path(STEPS["queries"][None], 2),
+    "view_losses": lambda: plots.view_losses([2.5, 0.5, 0.0], [2.5, 1.5, 0.125], every=10),
+    "weighted_sums": lambda: plots.weighted_sums(V, OUTPUT, sentence()),
+}
+
+
+# ---- reading a picture
+
+SVG = "{http://www.w3.org/2000/svg}"
+NUMBER = re.compile(r"-?[\d.]+")
+PAIR = re.compile(r"(-?[\d.]+) (-?[\d.]+)")
+FILL = re.compile(r"fill: (#\w+|none)")
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+class Shape(NamedTuple):
+    """A path with its corners, and the colour in it."""
+
+    corners: list[Point]
+    fill: str
+
+    def holds(self, point: Point, slack: float = 0) -> bool:
+        return all(
+            min(corners) - slack <= place <= max(corners) + slack
+            for place, corners in zip(point, zip(*self.corners, strict=True), strict=True)
+        )
+
+
+def words(drawing: plots.Drawing) -> list[str]:
+    """Every text, in the order of the file."""
+    return [word for word, _ in texts(ET.fromstring(drawing.svg))]
+
+
+def texts(element: ET.Element) -> list[tuple[str, Point]]:
+    """Every text with the place where it begins, or where its middle is if it is centred."""
+    # x="…" y="…" transform="rotate(0 x y)" for one line, transform="translate(x y)" for one of several.
+    return [
+        ("".join(each.itertext()).strip(), Point(*map(float, NUMBER.findall(each.get("transform", ""))[-2:])))
+        for each in element.iter(f"{SVG}text")
+    ]
+
+
+def inks(drawing: plots.Drawing, word: str) -> list[str]:
+    """The colour of each text that reads so."""
+    written = [each for each in ET.fromstring(drawing.svg).iter(f"{SVG}text") if each.text == word]
+    return [FILL.findall(each.get("style", ""))[0] for each in written]
+
+
+def style(element: ET.Element) -> str:
+    """All that is said of how an element and what is in it look."""
+    return " ".join(each.get("style", "") for each in element.iter())
+
+
+def shapes(element: ET.Element) -> list[Shape]:
+    found = []
+    for path in element.iter(f"{SVG}path"):
+        corners = [Point(float(x), float(y)) for x, y in PAIR.findall(path.get("d", ""))]
+        fill = FILL.search(path.get("style", ""))
+        found.append(Shape(corners, fill[1] if fill else "#000000"))
+    return found
+
+
+def parts(element: ET.Element, name: str) -> list[ET.Element]:
+    """The groups that are called patch_1, patch_2 … right below an element."""
+    return [each for each in element if re.fullmatch(rf"{name}_\d+", each.get("id", ""))]
+
+
+def axes_of(drawing: plots.Drawing) -> list[ET.Element]:
+    return parts(ET.fromstring(drawing.svg)[1], "axes")
+
+
+def ticks(axes: ET.Element, side: str) -> Iterator[ET.Element]:
+    return (each for each in axes.iter() if re.fullmatch(rf"{side}tick_\d+", each.get("id", "")))
+
+
+def tick_mark(tick: ET.Element) -> Point:
+    mark = next(tick.iter(f"{SVG}use"))
+    return Point(float(mark.get("x", "nan")), float(mark.get("y", "nan")))
+
+
+class Grid(NamedTuple):
+    """Cells as they are seen, row by row from the upper left corner, with the labels beside and above."""
+
+    faces: list[list[str]]
+    words: list[list[str]]
+    rows: list[str]
+    columns: list[str]
+    title: str
+
+
+def grids(drawing: plots.Drawing) -> list[Grid]:
+    """Every grid of cells, in the order of the file."""
+    return [grid(axes) for axes in axes_of(drawing)]
+
+
+def grid(axes: ET.Element) -> Grid:
+    _, *cells = [
+        shape for group in parts(axes, "patch") for shape in shapes(group)
+    ]  # the first is the ground
+    cells.sort(key=lambda cell: [round(place, 2) for place in reversed(cell.corners[0])])
+    lines = [list(line) for _, line in itertools.groupby(cells, lambda cell: round(cell.corners[0].y, 2))]
+    inside = [each for group in parts(axes, "text") for each in texts(group)]
+
+    def beside(side: str, cells: list[Shape]) -> list[str]:
+        labels = [each for tick in ticks(axes, side) for each in texts(tick)]
+        axis = "xy".index(side)
+        return [
+            "".join(
+                word
+                for word, point in labels
+                if min(corner[axis] for corner in cell.corners) < point[axis]
+                and point[axis] < max(corner[axis] for corner in cell.corners)
+            )
+            for cell in cells
+        ]
+
+    return Grid(
+        [[cell.fill for cell in line] for line in lines],
+        [["".join(word for word, point in inside if cell.holds(point)) for cell in line] for line in lines],
+        beside("y", [line[0] for line in lines]),
+        beside("x", lines[0]),
+        "".join(word for word, point in inside if not any(cell.holds(point) for cell in cells)),
+    )
+
+
+def legend(axes: ET.Element) -> dict[str, str]:
+    """Colour: what stands beside it."""
+    (key,) = parts(axes, "legend")
+    fills = [FILL.findall(style(each)) for each in key]
+    return dict(zip([fill[-1] for fill in fills if fill], [word for word, _ in texts(key)], strict=True))
+
+
+def scale(axes: ET.Element, side: str, number: Callable[[str], float] = float) -> Callable[[float], float]:
+    """What turns a place in the SVG into the number there, by the first and the last label of an axis."""
+    known = [
+        (getattr(tick_mark(tick), side), number(texts(tick)[0][0].replace("−", "-")))
+        for tick in ticks(axes, side)
+    ]
+    (start, low), (end, high) = known[0], known[-1]
+    return lambda place: low + (place - start) * (high - low) / (end - start)
+
+
+def marks(
+    axes: ET.Element, x: Callable[[float], float], y: Callable[[float], float]
+) -> dict[str, list[Point]]:
+    """The marked points of every curve or cloud, in the numbers of the axes, by its label in the legend."""
+    names = legend(axes)
+    found: dict[str, list[Point]] = {name: [] for name in names.values()}
+    for group in [*parts(axes, "line2d"), *parts(axes, "PathCollection")]:
+        for mark in group.iter(f"{SVG}use"):
+            place = Point(x(float(mark.get("x", "nan"))), y(float(mark.get("y", "nan"))))
+            found[names[FILL.findall(mark.get("style", ""))[0]]].append(place)
+    return found
+
+
+def boxes(drawing: plots.Drawing) -> dict[str, Shape]:
+    """The rounded boxes, by the words in each."""
+    (axes,) = axes_of(drawing)
+    rounded = [shape for shape in shapes(axes) if len(shape.corners) == 13 and shape.fill != "none"]
+    return {" ".join(word for word, point in texts(axes) if box.holds(point)): box for box in rounded}
+
+
+def arrows(drawing: plots.Drawing) -> list[tuple[str, str]]:
+    """For each arrow the words of the box that it leaves, and of the one that its head touches."""
+    (axes,) = axes_of(drawing)
+    found = []
+    for line, head in [pair for group in parts(axes, "patch") if len(pair := shapes(group)) == 2]:
+        ends = line.corners[0], head.corners[1]
+        found.append(
+            tuple(next(word for word, box in boxes(drawing).items() if box.holds(end, 2)) for end in ends)
+        )
+    return found

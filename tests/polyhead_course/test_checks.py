@@ -1,0 +1,216 @@
+"""What exercises say about right answers, about every known mistake, and about anything else."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import pytest
+import torch
+
+import polyhead
+from attention_clinic.bugs import BUGS
+from attention_clinic.cases import Case, same
+from attention_clinic.trial import Trial
+from polyhead_course.exercises import checks
+from polyhead_course.exercises.checks import verdict
+from polyhead_course.words import set_language
+from polyhead_course.words.language import LANGUAGES, terminology, text
+from tests.polyhead_course.exercise_answers import (
+    LATE,
+    RIGHT,
+    WRONG,
+    attend,
+    layer,
+    ones,
+    outputs,
+    overwriting,
+    sdpa,
+    split,
+)
+from tests.polyhead_course.rotary_answers import rotary
+
+CALLS = {  # of a right answer; else one
+    checks.cached_mask: 3, checks.cross_attention: 2, checks.greedy: 2, checks.sees_future: 6,
+    checks.window_mask: 2,
+}  # fmt: skip
+EVERY_WRONG = [(check, *mistake) for check, several in WRONG.items() for mistake in several] + LATE
+named = pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)
+
+
+@named
+def test_a_right_function_is_called_no_more_than_needed(check, capsys):
+    for candidate in RIGHT[check]:
+        called = []
+        check(lambda *inputs, f=candidate, called=called: called.append(1) or f(*inputs))
+        assert capsys.readouterr().out == text("check.agrees") + "\n"
+        assert len(called) == CALLS.get(check, 1)
+
+
+@pytest.mark.parametrize(("check", "key", "candidate"), EVERY_WRONG)
+def test_a_known_mistake_is_named_in_the_language_of_the_reader(check, key, candidate, capsys):
+    for code in LANGUAGES:
+        set_language(code)
+        check(candidate)
+        assert capsys.readouterr().out == text(f"check.{key}") + "\n"
+
+
+@named
+def test_a_wrong_answer_is_called_once_or_where_its_heads_do_not_fit_twice(check, capsys):
+    for _, candidate in WRONG[check]:
+        called = []
+        check(lambda *inputs, f=candidate, called=called: called.append(1) or f(*inputs))
+        several = {checks.multi_head: 2, checks.sees_future: 6}.get(check, 1)
+        assert len(called) in (1, several)
+
+
+@named
+def test_every_name_that_a_check_knows_is_given_to_a_wrong_answer_and_to_no_other(check, monkeypatch, capsys):
+    patterns, names = {}, Case.names
+
+    def noting(case, result):
+        if found := names(case, result):
+            patterns.update({(one, str(mistake.tolist())): mistake for one, mistake in case.mistakes()})
+        return found
+
+    monkeypatch.setattr(Case, "names", noting)
+    for _, candidate in [("agrees", RIGHT[check][0]), *WRONG[check]]:
+        check(candidate)
+    alone = {(one[0], numbers): mistake for (one, numbers), mistake in patterns.items() if len(one) == 1}
+    assert alone
+    for (name, _), mistake in alone.items():
+        assert {other for (other, _), each in alone.items() if same(mistake, each)} == {name}
+
+
+def test_every_label_of_a_check_is_a_mistake_or_says_what_is_odd():
+    labels = {key: label for key, label in terminology()["labels"].items() if key.startswith("check.")}
+    general = {"agrees", "raises", "no_tensor", "no_mask", "no_bool", "shape", "differs", *BUGS}
+    conduct = {"prints", "mutates", "reseeds", "settings", "never_ends", "not_deterministic"}
+    named = general | conduct | {name for _, name, _ in EVERY_WRONG}
+    assert {f"check.{name}" for name in named} == set(labels)
+    for code in LANGUAGES:
+        assert len({label[code] for label in labels.values()}) == len(labels)
+
+
+def test_two_mistakes_at_once_are_both_named(capsys):
+    checks.attention(lambda q, k, v: (q @ k.mT).softmax(1) @ v)
+    checks.rotary_positions(rotary(sign=-1, start=1))
+    said = [text(f"check.{name}") for name in ("unscaled", "wrong_axis", "rotary_from_one", "rotary_sign")]
+    assert capsys.readouterr().out.splitlines() == said
+
+
+def test_an_answer_that_never_ends_is_stopped(monkeypatch, capsys):
+    monkeypatch.setattr(verdict, "Trial", functools.partial(Trial, seconds=0.05))
+
+    def endless(query, key, value):
+        while True:
+            key = key + 1
+
+    checks.attention(endless)
+    assert capsys.readouterr().out == text("check.never_ends", seconds=0.05) + "\n"
+
+
+def test_what_an_answer_prints_is_left_to_its_writer(capsys):
+    checks.causal_mask(lambda n: print("rows:", n) or polyhead.causal_mask(n))
+    assert capsys.readouterr().out == f"rows: 5\n{text('check.agrees')}\n"
+
+
+# ---- anything else: survived, and told
+
+ODD = {
+    "raises": (checks.attention, lambda q, k, v: {}["mat1 {shapes}"], "KeyError: 'mat1 {shapes}'"),
+    "takes too few": (checks.attention, lambda q: q, "TypeError"),
+    "is no function": (checks.multi_head, 3, "TypeError: 'int' object is not callable"),
+    "is None": (checks.sinusoidal_positions, None, "TypeError: 'NoneType' object"),
+    "forgets return": (checks.encoder_layer, lambda *inputs: None, "NoneType"),
+    "returns a list": (checks.attention, lambda *inputs: [attend(*inputs)], "list"),
+    "returns an empty tuple": (checks.masked_attention, lambda *inputs: (), "tuple"),
+    "returns an array": (checks.attention, lambda *inputs: attend(*inputs).numpy(), "ndarray"),
+    "returns ints": (checks.multi_head, lambda x, heads, W_O: x.long(), "torch.int64"),
+    "returns complex": (checks.attention, lambda *inputs: attend(*inputs) + 0j, "torch.complex64"),
+    "returns sparse": (checks.attention, lambda *inputs: attend(*inputs).to_sparse(), "torch.sparse"),
+    "returns meta": (checks.multi_head, lambda x, heads, W_O: x.to("meta"), "meta"),
+    "returns floats": (checks.cached_mask, lambda old, new: ones(old, new).float(), "torch.float32"),
+    "is a blank rotation": (checks.rotary_positions, lambda x, positions: None, "NoneType"),
+    "is a blank mask": (checks.causal_mask, lambda n: None, "NoneType"),
+    "returns a mask of ints": (checks.causal_mask, lambda n: torch.ones(n, n).tril().long(), "torch.int64"),
+    "returns another triangle": (checks.causal_mask, lambda n: polyhead.causal_mask(3), "(5, 5)", "(3, 3)"),
+    "is a blank attention": (checks.multi_head_attention, lambda *inputs: None, "NoneType"),
+    "returns folded heads": (
+        checks.multi_head_attention,
+        lambda X, *rest: X[..., :5].repeat(3, 1, 1),
+        "(2, 7, 15)",
+        "(6, 7, 5)",
+    ),
+    "says nothing": (checks.sees_future, lambda *inputs: None, "NoneType"),
+    "says yes": (checks.sees_future, lambda *inputs: "yes", "str"),
+    "writes nothing": (checks.greedy, lambda *inputs: None, "NoneType"),
+    "writes a list": (checks.greedy, lambda *inputs: [1, 2], "list"),
+    "writes floats": (checks.greedy, lambda m, ids, *rest: ids.double(), "float64"),
+    "stops with an error": (checks.sees_future, lambda m, ids: m(ids), "TypeError"),
+    "returns no mask": (checks.cached_mask, lambda old, new: None, "NoneType"),
+    "returns weights first": (
+        checks.attention,
+        lambda q, k, v: polyhead.scaled_dot_product_attention(q, k, v)[::-1],
+        "(2, 3, 11)",
+        "(2, 3, 5)",
+    ),
+    "returns a number": (checks.attention, lambda *inputs: attend(*inputs).sum(), "(2, 3, 11)", "()"),
+    "leaves a dimension": (
+        checks.transpose_qkv,
+        lambda X, h: split(X, h).transpose(1, 2),
+        "(6, 5, 7)",
+        "(2, 3, 5, 7)",
+    ),
+    "all tokens": (checks.cached_mask, lambda old, new: polyhead.causal_mask(old + new), "(3, 8)", "(8, 8)"),
+    "first head alone": (
+        checks.multi_head,
+        lambda x, heads, W_O: outputs(x, heads)[0],
+        "(2, 5, 12)",
+        "(2, 5, 4)",
+    ),
+    "one more": (checks.attention, lambda *inputs: attend(*inputs) + 1, "by up to 1."),
+    "NaN": (checks.attention, lambda *inputs: attend(*inputs) * math.nan, "by up to nan."),
+    "another layer": (checks.encoder_layer, lambda *inputs: layer()(*inputs) - 2, "by up to 2."),
+    "ones for a row that sees nothing": (
+        checks.masked_attention,
+        lambda q, k, v, mask: sdpa(q, k, v, mask) + ~mask.any(-1, keepdim=True),
+        "by up to 1.",
+    ),
+    "no gradient": (checks.masked_attention, overwriting, "RuntimeError", "inplace"),
+    "equal lengths alone": (
+        checks.cross_attention,
+        lambda x, m, seen, a: a(x, m[:, : x.shape[1]], mask=seen[:, None, : x.shape[1]]),
+        "by up to",
+    ),
+    "mask without a dimension for the queries": (
+        checks.cross_attention,
+        lambda x, m, seen, a: a(x, m, mask=seen),
+        "ValueError: mask",
+    ),
+}
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("name", ODD)
+def test_anything_else_is_survived_and_told(name, capsys):
+    check, candidate, *expected = ODD[name]
+    check(candidate)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("✗")
+    assert [part for part in expected if part not in line] == []
+
+
+def test_an_interrupt_goes_through():
+    def interrupted(query, key, value):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        checks.attention(interrupted)
+
+
+@named
+def test_the_random_numbers_of_a_chapter_are_left_alone(check, capsys):
+    before = torch.get_rng_state()
+    check(RIGHT[check][0])
+    assert torch.equal(torch.get_rng_state(), before)

@@ -1,0 +1,209 @@
+# ruff: noqa: E501  in the table of bad input, each case is one line
+"""Explorables as objects: the figure stays the figure, and the data beside it are its numbers."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from IPython.core.formatters import DisplayFormatter
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+import polyhead_course
+from polyhead import causal_mask, masked_softmax
+from polyhead.heads import all_heads
+from polyhead_course.figures import live, plots
+from polyhead_course.figures.live.explorable import MIME
+from polyhead_course.models.translation import load_translator, translate
+from polyhead_course.models.translation.picture import attention_picture
+from polyhead_course.words import sentence, set_language
+from polyhead_course.words.language import LANGUAGES, text
+from tests.polyhead_course.bad_input import assert_named, bad
+from tests.polyhead_course.explorables import EXPLORABLES, WRITTEN, writer
+from tests.polyhead_course.figures import DOTS, OUTPUT, K, Q, V
+
+FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
+FIGURES = {
+    "decoding": lambda: plots.cache_triangle(["<s>", *sentence()], 3),
+    "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
+    "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
+    "path": lambda: plots.transpose_path(Q[None], 2),
+    "translator": lambda: attention_picture(translate("Friday, November 20, 2026", "zh-TW")),
+}
+EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
+
+
+@EVERY_KIND
+def test_the_figure_is_the_one_of_plots_and_the_data_are_json(kind):
+    shown, _ = DisplayFormatter().format(EXPLORABLES[kind]())
+    assert shown["image/svg+xml"] == FIGURES[kind]().svg
+    assert shown["text/plain"] == f"<polyhead_course.figures.live.{kind}>"
+    assert shown[MIME]["kind"] == kind
+    assert json.loads(json.dumps(shown[MIME], allow_nan=False)) == shown[MIME]
+
+
+@EVERY_KIND
+def test_it_is_the_same_every_time(kind):
+    one, other = EXPLORABLES[kind](), EXPLORABLES[kind]()
+    assert one.data == other.data
+    assert one.svg == other.svg
+
+
+@EVERY_KIND
+def test_labels_speak_the_readers_language_and_are_those_that_the_module_writes(kind):
+    script = (FOLDER / f"{kind}.js").read_text(encoding="utf-8")
+    spoken = set()
+    for code in LANGUAGES:
+        set_language(code)
+        labels = EXPLORABLES[kind]().data["labels"]
+        assert labels == {key: text(key) for key in labels}
+        spoken.add(tuple(labels.values()))
+    assert len(spoken) == len(LANGUAGES)
+    for key in labels:
+        assert f'"{key}"' in script or f"labels.{key}" in script, key
+
+
+@EVERY_KIND
+def test_a_module_brings_a_figure_to_life(kind):
+    assert "export const render = ({ model, el }) =>" in (FOLDER / f"{kind}.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.js")), ids=lambda path: path.name)
+def test_a_module_is_small_and_asks_nobody_else(path):
+    script = path.read_text(encoding="utf-8")
+    assert len(script.encode()) <= 15_000
+    assert "http" not in script.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_hull_holds_values_scores_corners_and_the_wish():
+    data = EXPLORABLES["hull"]().data
+    assert data["values"] == V.tolist()
+    assert data["scores"] == (DOTS / 2).tolist()
+    assert data["head_dim"] == 4
+    assert sorted(data["corners"]) == sorted(V.tolist())
+    assert data["wished"] == [2.5, 0.25]
+    inside = torch.cat([V, torch.tensor([[2.0, 1.0]])])
+    keys = torch.cat([K, K[:1]])
+    without = live.hull(keys, keys, inside, list("pqrst")).data
+    assert without["wished"] is None
+    assert sorted(without["corners"]) == sorted(V.tolist())
+
+
+def test_mask_holds_what_each_library_gives_to_a_row_without_keys():
+    data = EXPLORABLES["mask"]().data
+    assert data["scores"] == (DOTS / 2).tolist()
+    assert data["mask"] == causal_mask(4).int().tolist()
+    found = {each["name"]: each["blind"] for each in data["libraries"]}
+    zeros, equal, lost = [[0.0] * 4] * 4, [[0.25] * 4] * 4, [[None] * 4] * 4
+    assert found == {
+        "polyhead": zeros,
+        "F.scaled_dot_product_attention": zeros,
+        "nn.MultiheadAttention": lost,
+        "nn.MultiheadAttention, need_weights=False": zeros,
+        "Hugging Face": equal,
+        "d2l": equal,
+        "Annotated Transformer": equal,
+    }
+
+
+def test_making_a_mask_leaves_the_random_numbers_alone():
+    before = torch.random.get_rng_state()
+    EXPLORABLES["mask"]()
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_path_holds_the_tensor():
+    data = EXPLORABLES["path"]().data
+    assert data["X"] == Q[None].tolist()
+    assert data["num_heads"] == 2
+
+
+def test_decoding_holds_the_models_weights_probabilities_and_multiply_adds():
+    model, data = writer(), EXPLORABLES["decoding"]().data
+    with torch.no_grad():
+        weights = torch.cat(model.attention_weights(WRITTEN))
+        probs = model(WRITTEN)[0].softmax(dim=-1)
+        states = model.embedding(WRITTEN)
+    assert torch.tensor(data["weights"]).double().allclose(weights, atol=1e-4)
+    assert torch.tensor(data["probs"]).double().allclose(probs.amax(dim=-1), atol=1e-4)
+    cache = model.decoder.new_cache()
+    few = [_counted(lambda: model.decoder(states[:, :3], cache=cache))]
+    few += [_counted(lambda n=n: model.decoder(states[:, n : n + 1], cache=cache)) for n in (3, 4)]
+    assert data["with_cache"] == few
+    assert data["without_cache"] == [_counted(lambda n=n: model.decoder(states[:, :n])) for n in (3, 4, 5)]
+
+
+def _counted(run):
+    """Multiply-adds, of which PyTorch counts each as two."""
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        run()
+    return counter.get_total_flops() // 2
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_decoding_reads_a_model_as_it_generates_and_leaves_its_mode(training):
+    model = copy.deepcopy(writer()).train(training)
+    assert (
+        live.decoding(model, WRITTEN, list("pqrstu"), 3).data["probs"]
+        == EXPLORABLES["decoding"]().data["probs"]
+    )
+    assert model.training == training
+
+
+@pytest.mark.parametrize(("language", "codes"), [("en", ["zh-TW", "zh-CN", "ko"]), ("ko", ["ko"])])
+def test_translator_writes_the_readers_language_and_an_english_reader_chooses(language, codes):
+    set_language(language)
+    data = live.translator(" 29  February 2096 ").data
+    assert [target["code"] for target in data["targets"]] == codes
+    assert data["to"] == 0
+    assert data["date"] == [4, 2096, 2, 29]
+    wanted = translate("29 February 2096", codes[0])
+    assert data["target_tokens"] == list(wanted.target_tokens)
+    assert torch.tensor(data["weights"]).allclose(wanted.weights, atol=1e-4)
+    other = live.translator("May 13, 1901", "ko").data
+    assert other["targets"][other["to"]]["code"] == "ko"
+    assert other["date"] == [1, 1901, 5, 13]
+
+
+def test_translator_names_the_attentions_in_the_order_of_all_heads():
+    data = EXPLORABLES["translator"]().data
+    named = [(*place, head) for place in data["attentions"] for head in range(data["heads"])]
+    assert named == [tuple(head) for head in all_heads(load_translator().model)]
+
+
+@EVERY_KIND
+def test_save_writes_the_figure(kind, tmp_path):
+    EXPLORABLES[kind]().save(tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").read_text(encoding="utf-8") == FIGURES[kind]().svg
+
+
+BAD = [
+    bad("hull: a value of three numbers", lambda: live.hull(Q, K, K[:, :3], list("pqrs")), ValueError, "value must be Float (num_tokens = 4, 2)", "(4, 3)"),
+    bad("hull: integers", lambda: live.hull(Q.int(), K, V, list("pqrs")), TypeError, "query must be Float", "int32"),
+    bad("hull: too few tokens", lambda: live.hull(Q, K, V, ["p"]), ValueError, "tokens must be 4 labels", "got 1"),
+    bad("hull: on a line", lambda: live.hull(Q, K, V * 0, list("pqrs")), ValueError, "not all on one line", "[[0.0"),
+    bad("hull: a wish of three", lambda: live.hull(Q, K, V, list("pqrs"), [1, 2, 3]), ValueError, "wished must have shape (2)", "(3,)"),
+    bad("hull: NaN", lambda: live.hull(Q * torch.nan, K, V, list("pqrs")), ValueError, "finite", "nan"),
+    bad("mask: floats", lambda: live.mask(DOTS, DOTS, list("pqrs")), TypeError, "mask must be Bool", "float32"),
+    bad("mask: another size", lambda: live.mask(DOTS, causal_mask(3), list("pqrs")), ValueError, "mask must be Bool (num_tokens = 4, num_tokens = 4)", "(3, 3)"),
+    bad("mask: too few tokens", lambda: live.mask(DOTS, causal_mask(4), list("pqr")), ValueError, "labels", "got 3"),
+    bad("path: heads that do not divide", lambda: live.path(Q[None], 3), ValueError, "num_heads must divide num_hiddens = 4", "got 3"),
+    bad("path: a matrix", lambda: live.path(Q, 2), ValueError, "X must be Float (batch, num_tokens, num_hiddens)", "(4, 4)"),
+    bad("decoding: no token that comes next", lambda: live.decoding(writer(), WRITTEN, list("pqrst"), 3), ValueError, "tokens must be 6 labels", "got 5"),
+    bad("decoding: two texts", lambda: live.decoding(writer(), WRITTEN.repeat(2, 1), list("pqrstu"), 3), ValueError, "token_ids must be Integer (1, num_tokens)", "(2, 5)"),
+    bad("decoding: a longer prompt", lambda: live.decoding(writer(), WRITTEN, list("pqrstu"), 6), ValueError, "num_prompt = 6", "got 5"),
+    bad("translator: no such day", lambda: live.translator("February 30, 2026"), ValueError, "February 2026 has 28 days", "got 30"),
+    bad("translator: no such language", lambda: live.translator("May 13, 1901", "ja"), ValueError, "to must be", "'ja'"),
+    bad("path: no head", lambda: live.path(Q[None], 0), ValueError, "num_heads must be an int of at least 1", "0"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_bad_input(call, error, message):
+    assert_named(call, error, message)

@@ -1,0 +1,273 @@
+"""Names: what is held out, the trigram by hand, the committed checkpoint, how its training begins."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from importlib import metadata
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from polyhead.training import train
+from polyhead_course.models import names
+from polyhead_course.models.names import NameWriter, NGram, Vocabulary, runs
+from polyhead_course.models.names.__main__ import main
+from polyhead_course.models.names.data import LOCALES
+from polyhead_course.models.names.model import CHECKPOINT
+from polyhead_course.models.names.runs import RECIPE, evaluate, training_run
+
+pytest.importorskip("babel")
+
+
+@pytest.fixture(scope="module")
+def read():
+    return names.read_names()
+
+
+@pytest.fixture(scope="module")
+def writer():
+    return NameWriter()
+
+
+# ---- data
+
+
+def test_a_tenth_is_held_out_and_no_name_is_on_both_sides(read):
+    for language in LOCALES:
+        training, held_out = read.training[language], read.held_out[language]
+        assert not set(training) & set(held_out)
+        assert 0.07 < len(held_out) / (len(training) + len(held_out)) < 0.13
+        assert training == sorted(set(training))
+        assert len(training) > 900
+
+
+def test_a_thing_is_held_out_in_all_languages_or_in_none_and_with_what_begins_alike(read):
+    held_out, training = (
+        dict(zip(LOCALES, each, strict=True))
+        for each in (("Bolivia", "玻利維亞", "玻利维亚", "볼리비아"), ("Kenya", "肯亞", "肯尼亚", "케냐"))
+    )
+    for language in LOCALES:
+        assert held_out[language] in read.held_out[language]
+        assert training[language] in read.training[language]
+    assert names.is_held_out("Bolivia") == names.is_held_out("bolivarian")
+    assert {names.is_held_out(name) for name in ("Bolivia", "Kenya")} == {True, False}
+
+
+def test_what_is_no_place_and_no_language_is_left_out(read):
+    for side in read:
+        assert not {"UTC", "Unknown City", "Unknown Region", "Unknown language"} & set(side["en"])
+    assert "New York" in {*read.training["en"], *read.held_out["en"]}  # the zone's name, which CLDR omits
+
+
+# ---- vocabulary and loss
+
+
+def test_tokens_are_the_language_the_characters_and_the_end():
+    vocabulary = Vocabulary(["en", "ko"], "abc")
+    ids = vocabulary.encode("ko", ["ca", "bbb"])
+    assert ids.tolist() == [[3, 6, 4, 1, 0], [3, 5, 5, 5, 1]]
+    assert [vocabulary.decode(row[1:]) for row in ids] == ["ca", "bbb"]
+    assert vocabulary.decode(torch.tensor([4, 5])) == "ab"
+    assert (vocabulary.knows("abba"), vocabulary.knows("abd")) == (True, False)
+
+
+# ---- counting
+
+
+def test_the_trigram_by_hand():
+    """The names ab, ab, ac, b, as the tokens 3, 4, 5 after the language, 2, and before the end, 1."""
+    names = [[2, 3, 4, 1], [2, 3, 4, 1], [2, 3, 5, 1], [2, 4, 1]]
+    trigram = NGram(names, possible=[1, 3, 4, 5], vocab_size=7)
+    # (2, 2, 3) 3, (2, 2, 4) 1, (2, 3, 4) 2, (2, 3, 5) 1, (3, 4, 1) 2, (3, 5, 1) 1, (2, 4, 1) 1
+    third = 4 / (4 + 2 * 2)
+    # Pairs with the number of tokens before them: (4, 1) 2; (2, 3) (2, 4) (3, 4) (3, 5) (5, 1) 1.
+    second = 5 / (5 + 2 * 1)
+    # Tokens with the number of tokens before them: 4 and 1 2; 3 and 5 1.
+    first = 2 / (2 + 2 * 2)
+    b = (2 - first + first * 4 / 4) / 6
+    a_b = (1 - second + second * 2 * b) / 2
+    assert_close(trigram.distribution((6, 6))[4].item(), b)
+    assert_close(trigram.distribution((6, 3))[4].item(), a_b)
+    assert_close(trigram.distribution((2, 3))[4].item(), (2 - third + third * 2 * a_b) / 3)
+    for context in [(2, 2), (2, 3), (3, 4), (5, 3), (6, 6)]:
+        probs = trigram.distribution(context)
+        assert_close(probs.sum().item(), 1.0)
+        assert (probs > 0).tolist() == [False, True, False, True, True, True, False]
+    steps = (((2, 2), 4), ((2, 4), 5), ((4, 5), 1))
+    product = math.prod(trigram.distribution(context)[token].item() for context, token in steps)
+    assert_close(trigram.perplexity([[2, 4, 5, 1]]), product ** (-1 / 3))
+
+
+def test_a_fifth_order_sees_four_tokens():
+    names = [*[[2, 3, 4, 3, 5, 1]] * 3, *[[2, 4, 4, 3, 4, 1]] * 2, [2, 5, 1]]
+    counted = NGram(names, range(1, 6), 6, order=5)
+    assert counted.contexts([2, 3, 4, 1]) == [(2, 2, 2, 2), (2, 2, 2, 3), (2, 2, 3, 4)]
+    assert counted.distribution((2, 3, 4, 3)).argmax() == 5
+    assert counted.distribution((2, 4, 4, 3)).argmax() == 4
+
+
+# ---- what it is taught
+
+
+def test_the_goal_is_what_was_counted_and_after_a_wrong_character_nothing_else(monkeypatch):
+    monkeypatch.setattr(runs, "TAUGHT", 0.75)
+    counted = NGram([[2, 3, 4, 1], [2, 3, 5, 1], [2, 5, 1]], [1, 3, 4, 5], 7)
+    goals = runs._goals(counted, [2, 3, 4, 5, 1], [2, 3, 3, 5, 1])
+    own = torch.tensor([[0, 0, 0, 0.25, 0, 0, 0], [0, 0, 0, 0, 0.25, 0, 0]])
+    assert_close(
+        goals[:2], own + 0.75 * torch.stack([counted.distribution(each) for each in ((2, 2), (2, 3))])
+    )
+    assert_close(goals[2:], torch.stack([counted.distribution(each) for each in ((3, 3), (3, 5))]))
+
+
+def test_some_letters_are_wrong_and_language_and_end_are_not():
+    names = torch.tensor([2, *[5] * 999, 1])
+    got = runs._with_noise(names, torch.tensor([6, 7]))
+    assert (got[0], got[-1]) == (2, 1)
+    assert set(got[1:-1].tolist()) == {5, 6, 7}
+    assert 0.07 < (got[1:-1] != 5).double().mean() < 0.13
+
+
+def test_the_loss_is_the_cross_entropy_with_the_goals(monkeypatch):
+    monkeypatch.setattr(runs, "NOISE", 0.0)
+    sequences = [[2, 4, 5, 6, 1], [2, 4, 1], [3, 7, 1]]
+    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(each) for each in sequences], batch_first=True)
+    teachers = {2: NGram(sequences[:2], range(1, 8), 8, 5), 3: NGram(sequences[2:], range(1, 8), 8, 5)}
+    table = torch.randn(8, 8)
+    total, count = runs._lessons(ids, teachers)(
+        torch.nn.Embedding.from_pretrained(table), torch.tensor([2, 0])
+    )
+    expected = sum(
+        -(goal @ table[token].log_softmax(dim=0))
+        for name in (sequences[2], sequences[0])
+        for token, goal in zip(name, runs._goals(teachers[name[0]], name, name), strict=False)
+    )
+    assert count == 2 + 4
+    assert_close(total, expected)
+
+
+# ---- the checkpoint
+
+
+def test_the_checkpoint_is_small_and_says_how_it_was_made(writer):
+    assert CHECKPOINT.stat().st_size < 1_000_000
+    expected = "python -m polyhead.names train --out src/polyhead/checkpoints/names.safetensors"
+    assert writer.facts["command"] == expected
+    assert writer.facts["recipe"]["seed"] == RECIPE.seed
+    assert {"torch", "threads", "date", "babel"} <= writer.facts.keys()
+
+
+def test_it_knows_held_out_names_better_than_trigrams(writer, read):
+    """One trigram for all languages knows each of them worse; with one for each it wins on the whole."""
+    found = evaluate(writer, read, count=200)
+    for language in LOCALES:
+        got = found[language]
+        assert got.num_held_out > 100
+        assert got.perplexity < 0.9 * got.one_trigram
+        assert got.perplexity < 1.1 * got.own_trigram
+        assert got.new > 40
+        assert got.real <= got.new <= got.different <= 200
+    assert found["all"].perplexity < found["all"].own_trigram
+    assert found["all"].new == sum(found[language].new for language in LOCALES)
+
+
+def test_perplexities_of_all_languages_are_averaged_by_tokens():
+    one = runs.Evaluation(3, 10, 2.0, 5.0, 1.0, 1, 1, 1)
+    got = runs._together([one, one._replace(num_tokens=30, perplexity=32.0)])
+    assert_close(got.perplexity, 16.0)
+    assert (got.num_held_out, got.num_tokens, got.real) == (6, 40, 2)
+    assert_close(got.own_trigram, 5.0)
+
+
+def test_it_has_not_learnt_what_was_held_out(writer, read):
+    """Its perplexity on names that it has seen is lower; on these it cannot be."""
+    for language in LOCALES:
+        seen, unseen = (writer.perplexity(language, side[language]) for side in read)
+        assert 1.5 * seen < unseen
+
+
+def test_training_begins_as_it_did(writer, read):
+    class Enough(Exception):
+        pass
+
+    losses = []
+
+    def report(step, loss):
+        losses.append(loss)
+        if step == 12:
+            raise Enough
+
+    _, model, loss, num_names = training_run(read)
+    with pytest.raises(Enough):
+        train(model, loss, num_names, RECIPE, report=report)
+    assert losses[-1] < losses[0] - 0.5
+    if metadata.version("babel") == writer.facts["babel"]:  # otherwise there may be other names
+        assert_close(losses, writer.facts["first_losses"][:12], rtol=0.05, atol=0.0)
+
+
+# ---- the command
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([*arguments])
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_it_writes_names_one_a_line_the_same_for_a_seed(capsys):
+    written = []
+    for seed in ("7", "7", "8"):
+        main(
+            [
+                "write",
+                "--language",
+                "ko",
+                "--count",
+                "5",
+                "--temperature",
+                "0.8",
+                "--top-p",
+                "0.9",
+                "--seed",
+                seed,
+            ]
+        )
+        written.append(capsys.readouterr().out)
+    assert written[0] == written[1] != written[2]
+    assert len(written[0].splitlines()) == 5
+    assert any("가" <= c <= "힣" for c in written[0])
+
+
+def test_each_language_is_written_in_its_own_script(writer):
+    generator = torch.Generator().manual_seed(0)
+    for language, low, high in (
+        ("en", "A", "z"),
+        ("zh-TW", "一", "鿿"),
+        ("zh-CN", "一", "鿿"),
+        ("ko", "가", "힣"),
+    ):
+        text = "".join(writer.write(language, 50, temperature=0.7, generator=generator))
+        letters = Counter(low <= c <= high for c in text if c.isalpha())
+        assert letters[True] > 20 * letters[False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--language", "fr"], "write: language must be one of en, zh-TW, zh-CN, ko, got 'fr'"),
+        (["--language", "ko", "--temperature", "0"], "temperature must be a number above 0"),
+        (
+            ["--language", "ko", "--top-p", "1.5"],
+            "top_p must be a number above 0 and at most 1",
+        ),
+        (["--language", "ko", "--count", "0"], "count must be an int of at least 1, got int 0"),
+        (["--language", "ko", "--checkpoint", "nowhere.safetensors"], "No such file"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_words(unchecked, capsys, arguments, message):
+    err = run(capsys, "write", *arguments)
+    assert message in err
+    assert "Traceback" not in err

@@ -1,0 +1,417 @@
+# ruff: noqa: E501  some calls are one line
+"""The date translator: its rule, its data, its committed checkpoint on held-out days, and a short training."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from polyhead.training import provenance, train
+from polyhead_course.models.translation import (
+    TARGETS,
+    Pair,
+    Translator,
+    alignment,
+    exact_match,
+    held_out_pairs,
+    is_held_out,
+    load_translator,
+    read_date,
+    recipe,
+    right_sources,
+    source_tokens,
+    training_pairs,
+    translate,
+)
+from polyhead_course.models.translation.__main__ import main
+from polyhead_course.models.translation.dates import YEARS, tokens_of
+from polyhead_course.models.translation.pairs import _pair
+from polyhead_course.models.translation.translator import CHECKPOINT
+from polyhead_course.words import get_language, set_language
+
+DAY = datetime.date(2026, 11, 20)
+ENGLISH = {
+    "Friday, November 20, 2026": "full", "November 20, 2026": "long", "Nov 20, 2026": "medium",
+    "Friday, 20 November 2026": "full", "20 November 2026": "long", "20 Nov 2026": "medium",
+}  # fmt: skip
+WRITTEN = {
+    "zh-TW": {"full": "2026年11月20日 星期五", "long": "2026年11月20日", "medium": "2026年11月20日"},
+    "zh-CN": {"full": "2026年11月20日星期五", "long": "2026年11月20日", "medium": "2026年11月20日"},
+    "ko": {"full": "2026년 11월 20일 금요일", "long": "2026년 11월 20일", "medium": "2026. 11. 20."},
+}
+SEVERAL = 400  # held-out days a language
+
+
+def some_held_out(to):
+    """Spread over the years and the six forms: 7 shares no factor with 6."""
+    pairs = held_out_pairs(to)[::7]
+    assert len(pairs) > SEVERAL
+    return pairs
+
+
+# ---- the rule
+
+
+@pytest.mark.parametrize("text", ENGLISH)
+def test_each_form_is_read(text):
+    assert read_date(text) == DAY
+    assert read_date(f"  {text.replace(' ', '   ')}\n") == DAY
+
+
+@given(st.dates(datetime.date(YEARS[0], 1, 1), datetime.date(YEARS[-1], 12, 31)), st.sampled_from(TARGETS))
+def test_what_babel_writes_is_read(date, to):
+    for english in ("en_US", "en_GB"):
+        for length in ("full", "long", "medium"):
+            pair = _pair(date, english, length, to)
+            assert read_date(pair.source) == date
+            assert set(tokens_of(pair.source)) <= set(load_translator().source.tokens)
+            assert set(pair.target) <= set(load_translator().target.tokens)
+
+
+REFUSED = {
+    "": "must be written like .*got ''",
+    " \t\n": "must be written like .*got ''",
+    "February 30, 2024": "February 2024 has 29 days, got 30",
+    "29 Feb 1900": "February 1900 has 28 days, got 29",
+    "June 31, 2026": "June 2026 has 30 days, got 31",
+    "Thursday, November 20, 2026": "a Friday, got Thursday",
+    "November 20, 1899": "1900 to 2099, got 1899",
+    "November 20, 2100": "1900 to 2099, got 2100",
+    "Friday, Novembre 20, 2026": "unknown word 'Novembre', did you mean 'November'",
+    "friday, november 20, 2026": "unknown word 'friday', did you mean 'Friday'",
+    "tomorrow": "unknown word 'tomorrow'",
+    "11/20/2026": "unknown word '/'",
+    "2026年11月20日": "unknown word '年'",
+    "２０ Nov 2026": "unknown word '２'",
+    "٢٠ Nov 2026": "unknown word",
+    "20 \u202eNov 2026": "unknown word",
+    "\ud800": "unknown word",
+    "-1": "unknown word '-'",
+    "<s>": "unknown word '<'",
+    "Nov 0, 2026": "must be written like",
+    "November 05, 2026": "must be written like",
+    "November 2 0, 2026": "must be written like",
+    "November 20 2026": "must be written like",
+    "Friday, Nov 20, 2026": "must be written like",
+    "Sept 12, 2026": "must be written like",
+    "12 Sep 2026": "must be written like",
+    "November 20, 26": "must be written like",
+    "20, 2026 November": "must be written like",
+    "November 20, 2026 November 20, 2026": "must be written like",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=ascii)
+def test_what_is_no_date_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_date(text)
+    with pytest.raises(ValueError, match=message):
+        translate(text, "ko")
+
+
+WORDS = [
+    "Friday",
+    "Monday",
+    "November",
+    "Nov",
+    "Sept",
+    "Feb",
+    "20",
+    "31",
+    "5",
+    "2026",
+    "1900",
+    ",",
+    " ",
+    "  ",
+    "ko",
+]
+
+
+@given(
+    st.text() | st.lists(st.sampled_from(WORDS)).map("".join) | st.lists(st.sampled_from(WORDS)).map(" ".join)
+)
+@example("29 Feb 2024")
+def test_any_text_is_a_day_that_babel_writes_or_refused(text):
+    try:
+        date = read_date(text)
+    except ValueError as error:
+        assert len(str(error)) < 300
+    else:
+        sources = {_pair(date, *form, "ko").source for form in FORMS_OF_BABEL}
+        assert " ".join(text.split()) in sources
+
+
+FORMS_OF_BABEL = [
+    (english, length) for english in ("en_US", "en_GB") for length in ("full", "long", "medium")
+]
+
+
+@pytest.mark.parametrize("part", ["1", "a", ",", "November ", "Friday, ", " ", "年", "a b "], ids=ascii)
+def test_ten_thousand_characters_are_refused_in_a_short_line(part):
+    with pytest.raises(ValueError) as caught:
+        read_date((part * 10_000)[:10_000])
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("text", "to", "error"),
+    [(None, "ko", TypeError), (DAY, "ko", TypeError), ("Nov 20, 2026", "fr", ValueError)],
+)
+def test_bad_arguments(text, to, error):
+    with pytest.raises(
+        error, match="text must be a str" if error is TypeError else "to must be one of.*'fr'"
+    ):
+        translate(text, to)
+
+
+# ---- the data
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_pairs_have_one_length_on_both_sides(to):
+    for text, length in ENGLISH.items():
+        english = "en_US" if text.endswith(", 2026") else "en_GB"
+        assert _pair(DAY, english, length, to) == (DAY, text, to, WRITTEN[to][length])
+
+
+def test_a_source_has_one_translation():
+    """In May a month that is shortened and one that is not are the same word."""
+    for to in TARGETS:
+        written = {}
+        for month in range(1, 13):
+            for form in FORMS_OF_BABEL:
+                pair = _pair(datetime.date(2026, month, 5), *form, to)
+                assert written.setdefault(pair.source, pair.target) == pair.target
+
+
+def test_days_are_held_out_in_all_languages_and_forms():
+    trained = training_pairs(3_000, seed=1)
+    assert not any(is_held_out(pair.date) for pair in trained)
+    assert {pair.to for pair in trained} == set(TARGETS)
+    days = [[pair.date for pair in held_out_pairs(to)] for to in TARGETS]
+    assert days[0] == days[1] == days[2]
+    assert all(map(is_held_out, days[0]))
+    assert len(set(days[0])) == len(days[0]) == pytest.approx(73_049 / 20, rel=0.05)
+    assert training_pairs(3_000, seed=1) == trained != training_pairs(3_000, seed=2)
+    assert training_pairs(30, seed=1) == trained[:30]
+
+
+def test_the_right_sources_of_one_date():
+    source = source_tokens("Friday, November 20, 2026", "ko")
+    assert source == ("<ko>", "Friday", ",", "November", "2", "0", ",", "2", "0", "2", "6")
+    target = "2026년 11월 20일 금요일"
+    pairs = {(target[row], row): (kind, place) for kind, row, place in right_sources(source, target)}
+    assert pairs == {
+        ("2", 0): ("digits", 7), ("0", 1): ("digits", 8), ("2", 2): ("digits", 9), ("6", 3): ("digits", 10),
+        ("1", 6): ("months", 3), ("1", 7): ("months", 3),
+        ("2", 10): ("digits", 4), ("0", 11): ("digits", 5), ("금", 14): ("weekdays", 1),
+    }  # fmt: skip
+    source = source_tokens("5 Nov 2026", "ko")
+    rows = right_sources(source, "2026. 11. 5.")
+    assert rows[4:] == [("months", 6, 2), ("months", 7, 2), ("digits", 10, 1)]
+    weekday = {"zh-TW": 14, "zh-CN": 13}
+    for to, row in weekday.items():
+        assert right_sources(source_tokens("Friday, 20 November 2026", to), WRITTEN[to]["full"])[-1] == (
+            "weekdays",
+            row,
+            1,
+        )
+    with pytest.raises(ValueError, match=r"target.*'2026/11/20'"):
+        right_sources(source, "2026/11/20")
+
+
+# ---- the committed checkpoint
+
+
+def test_the_checkpoint_is_small_and_says_how_it_was_made():
+    assert CHECKPOINT.stat().st_size < 2_000_000
+    facts = load_translator().facts
+    assert facts["command"].startswith("python -m polyhead.translation train")
+    assert {"torch", "threads", "date", "babel", "recipe", "losses"} <= facts.keys()
+    assert facts["recipe"]["steps"] == len(facts["losses"])
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_it_translates_held_out_days_and_looks_at_the_right_words(to):
+    pairs = some_held_out(to)
+    assert exact_match(load_translator(), pairs) >= 0.999
+    for kind, (share, diagonal) in alignment(load_translator(), pairs).items():
+        assert share >= 0.9, kind
+        assert diagonal < 0.2, kind
+
+
+def test_alignment_and_exact_match_can_fail():
+    torch.manual_seed(0)
+    pairs = some_held_out("ko")[:60]
+    untrained = Translator(load_translator().source, load_translator().target)
+    assert exact_match(untrained, pairs) == 0
+    assert max(share for share, _ in alignment(untrained, pairs).values()) < 0.6
+    wrong = [pair._replace(target=pair.target.replace("1", "3")) for pair in pairs]
+    unchanged = sum(pair.target == other.target for pair, other in zip(pairs, wrong, strict=True))
+    assert exact_match(load_translator(), wrong) == pytest.approx(unchanged / len(pairs))
+    with pytest.raises(ValueError, match="pairs"):
+        exact_match(untrained, [])
+
+
+@pytest.mark.parametrize("to", TARGETS)
+@pytest.mark.parametrize(("text", "length"), ENGLISH.items())
+def test_translations_by_hand(to, text, length):
+    got = translate(text, to)
+    assert got.text == "".join(got.target_tokens) == WRITTEN[to][length]
+    assert got.source_tokens == (f"<{to}>", *tokens_of(text))
+    assert got.weights.shape == (len(got.target_tokens), len(got.source_tokens))
+    assert_close(got.weights.sum(dim=1), torch.ones(len(got.text)))
+
+
+def test_a_row_of_weights_belongs_to_the_character_that_is_written():
+    got = translate("Friday, November 20, 2026", "zh-TW")
+    looked = [got.source_tokens[place] for place in got.weights.argmax(dim=1)]
+    assert looked[:4] == ["2", "0", "2", "6"]
+    assert looked[5:7] == ["November", "November"]
+    assert looked[-1] == "Friday"
+
+
+# ---- training
+
+
+def test_a_short_training_repeats_the_beginning_of_the_committed_curve():
+    facts = load_translator().facts
+    seed, steps = facts["recipe"]["seed"], facts["recipe"]["steps"]
+    pairs = training_pairs(facts["num_pairs"], seed)
+    torch.manual_seed(seed)
+    translator = Translator.of(pairs)
+    assert (translator.source.tokens, translator.target.tokens) == (
+        load_translator().source.tokens, load_translator().target.tokens,
+    )  # fmt: skip
+    losses = []
+
+    def stop(step, loss):
+        losses.append(loss)
+        if step == 12:
+            raise InterruptedError
+
+    plan = recipe(steps, seed)
+    assert provenance("", plan)["recipe"] == {**facts["recipe"], "betas": plan.betas}
+    with pytest.raises(InterruptedError):
+        train(translator.model, translator.loss(pairs), len(pairs), plan, report=stop)
+    assert losses[-1] < losses[0] - 1
+    assert_close(torch.tensor(losses), torch.tensor(facts["losses"][:12]), rtol=0.05, atol=0)
+
+
+def test_the_loss_is_the_mean_over_characters_and_no_padding():
+    pairs = [
+        Pair(DAY, "Nov 20, 2026", "ko", "2026. 11. 20."),
+        Pair(DAY, "20 November 2026", "zh-TW", "2026年11月20日"),
+    ]
+    translator, rows = load_translator(), torch.tensor([0, 1])
+    total, count = translator.loss(pairs)(translator.model, rows)
+    assert count == 14 + 12  # with an end each
+    each = [translator.loss([pair])(translator.model, rows[:1])[0] for pair in pairs]
+    assert_close(total, sum(each))
+
+
+# ---- files and the command line
+
+
+def test_saved_and_loaded_it_is_the_same(tmp_path):
+    ours = load_translator()
+    ours.save(tmp_path / "own.safetensors")
+    again = Translator.load(tmp_path / "own.safetensors")
+    assert again.facts == ours.facts
+    assert again.translate("Nov 20, 2026", "ko").text == "2026. 11. 20."
+    for name, weight in again.model.state_dict().items():
+        assert torch.equal(weight, ours.model.state_dict()[name])
+
+
+def test_translation_alone_on_the_first_line(capsys):
+    assert main(["translate", "Friday, November 20, 2026", "--to", "ko"]) == 0
+    assert capsys.readouterr() == ("2026년 11월 20일 금요일\n", "")
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=ascii)
+def test_what_is_not_understood_gives_no_translation(text, capsys):
+    assert main(["translate", "--to", "zh-TW", "--", text]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("translate: not understood: ")
+    assert err.count("\n") == 1
+
+
+def test_the_picture_is_in_the_language_of_the_target(tmp_path):
+    before = get_language()
+    try:
+        for to, title in (("zh-TW", "交叉注意力"), ("ko", "크로스 어텐션")):
+            path = tmp_path / f"{to}.svg"
+            assert main(["translate", "Friday, November 20, 2026", "--to", to, "--weights", str(path)]) == 0
+            svg = path.read_text(encoding="utf-8")
+            assert svg.startswith("<svg")
+            assert all(f">{word}<" in svg for word in (title, "November", "Friday", f"&lt;{to}&gt;"))
+    finally:
+        set_language(before)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["translate", "Nov 20, 2026", "--to", "ko", "--weights", "/nowhere/there.svg"],
+        ["evaluate", "--checkpoint", "/nowhere.safetensors"],
+        ["train", "--steps", "0"],
+        ["train", "--out", "/nowhere/there.safetensors"],
+        ["train", "--seed", "-1"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_done_is_said_in_one_line(arguments, capsys):
+    before = get_language()
+    assert main(arguments) == 1
+    set_language(before)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"{arguments[0]}: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["translate"], ["translate", "Nov 20, 2026"], ["translate", "Nov 20, 2026", "--to", "fr"]],
+    ids=" ".join,
+)
+def test_wrong_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: python -m polyhead_course.models.translation" in capsys.readouterr().err
+
+
+def test_translating_needs_neither_babel_nor_matplotlib():
+    code = (
+        "import sys; sys.modules['babel'] = None; sys.modules['matplotlib'] = None\n"
+        "sys.argv = ['', 'translate', '20 Nov 2026', '--to', 'ko']\n"
+        "import runpy; runpy.run_module('polyhead_course.models.translation', run_name='__main__')"
+    )
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "2026. 11. 20.\n", "")
+
+
+def test_the_command_trains_and_evaluates(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "polyhead_course.models.translation.__main__.held_out_pairs", lambda to: held_out_pairs(to)[::99]
+    )
+    monkeypatch.setattr("polyhead_course.models.translation.learning.NUM_PAIRS", 2_000)
+    path = tmp_path / "short.safetensors"
+    assert main(["train", "--out", str(path), "--steps", "2", "--folder", str(tmp_path / "run")]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(f"{path}: loss ")
+    assert err.startswith("step 2/2")
+    assert main(["evaluate", "--checkpoint", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(TARGETS)

@@ -1,0 +1,234 @@
+"""The PDF of the tiny book: its contents, its bookmarks, its links, its code, its solutions at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import pytest
+from pypdf import PdfReader
+from pypdf.generic import Destination
+
+from polyglot_book.config import Book
+from polyhead_course.pdf.document import Document, bind
+from polyhead_course.pdf.pages import Heading, Part, read_part, with_lines
+from polyhead_course.pdf.printing import print_document
+from tests.browser import Browser, serve, visit
+from tests.building import Built
+
+LONG = f"values = [{', '.join(map(str, range(100)))}]"
+EXERCISE = f"""<section id="exercises"><h2>연습 문제</h2>
+<div class="exercise admonition" id="exercise-one">
+<p class="admonition-title">하나</p><p>무엇입니까?</p>
+</div>
+<span class="target" id="solution-one"></span><details class="sd-dropdown">
+<summary><span class="sd-summary-text">하나의 풀이</span></summary>
+<div class="sd-summary-content"><p>넷입니다.</p></div>
+</details>
+<div class="cell" id="solution-one-code"><div class="cell_input"><pre>{LONG}\n</pre></div></div></section>
+<section id="last"><h2>끝</h2><p>마지막 문장입니다.</p></section></article>"""
+WIDTH = 658  # of A4 between its margins, in CSS pixels
+
+
+@dataclass
+class Printed:
+    """A PDF with the document that it was printed from."""
+
+    document: Document
+    path: Path
+    reader: PdfReader
+
+    @property
+    def pages(self) -> list[str]:
+        return [" ".join(page.extract_text().split()) for page in self.reader.pages]
+
+    def bookmarks(self) -> list[tuple[str, int]]:
+        flat: list[Destination] = []
+        for each in self.reader.outline:
+            flat += each if isinstance(each, list) else [each]
+        return [(str(each.title), (self.reader.get_destination_page_number(each) or 0) + 1) for each in flat]
+
+    def starts(self) -> tuple[list[Part], list[int]]:
+        """Give the parts, and the pages on which they begin."""
+        pages = [page for _, page in self.bookmarks()]
+        parts = self.document.parts
+        sizes = [len(part.headings) for part in parts]
+        return parts, [pages[sum(sizes[:number])] for number in range(len(parts))]
+
+    def links(self) -> list[tuple[int, str]]:
+        """Give the pages with links, and where each leads, in the book or outside."""
+        found = []
+        for number, page in enumerate(self.reader.pages, 1):
+            for each in page.get("/Annots") or []:
+                link = each.get_object()
+                found.append((number, str(link.get("/Dest") or link["/A"]["/URI"]).removeprefix("/")))
+        return found
+
+
+@pytest.fixture(scope="module")
+def site(four: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny book's site, with an exercise whose solution has a cell of its own."""
+    site = shutil.copytree(four.html, tmp_path_factory.mktemp("pdf") / "html")
+    page = site / "book/ko/01-masks.html"
+    page.write_text(page.read_text(encoding="utf-8").replace("</article>", EXERCISE), encoding="utf-8")
+    return site
+
+
+@pytest.fixture(scope="module")
+def korean(four: Built, site: Path, window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Printed:
+    book = Book.load(four.root)
+    path = tmp_path_factory.mktemp("pdf") / "ko.pdf"
+    document = bind(book, book.languages["ko"], site)
+    try:
+        pages = print_document(window, document, site, path)
+    except PrintError as error:
+        if os.environ.get("CI", "").lower() == "true":
+            raise
+        pytest.skip(str(error))
+    assert pages == len(PdfReader(path).pages)
+    return Printed(document, path, PdfReader(path))
+
+
+def test_the_cover_says_what_it_is(korean: Printed) -> None:
+    for text in ("작은 책", "시험용 책", "한국어", "© 2026", "https://example.org/tiny/"):
+        assert text in korean.pages[0]
+    assert korean.reader.metadata is not None
+    assert korean.reader.metadata.title == "작은 책"
+    assert korean.reader.trailer["/Root"]["/Lang"] == "ko"
+
+
+def test_the_bookmarks_are_the_chapters_and_their_sections(korean: Printed) -> None:
+    titles = [title for title, _ in korean.bookmarks()]
+    assert titles == [each.text for part in korean.document.parts for each in part.headings]
+    assert titles[:4] == ["두 쪽", "1. 마스크", "마스크가 필요한 이유", "연습 문제"]
+    assert titles[-2:] == ["풀이", "1. 마스크"]
+
+
+def test_the_contents_number_the_pages_as_the_bookmarks_do(korean: Printed) -> None:
+    entries = " ".join(f"{title} {page}" for title, page in korean.bookmarks())
+    assert korean.pages[1] == f"2 목차 {entries}"
+
+
+def test_each_page_bears_its_number_and_the_title_of_its_part(korean: Printed) -> None:
+    title, starts = "", {page: part.headings[0].text for part, page in zip(*korean.starts(), strict=True)}
+    for number, text in enumerate(korean.pages[2:], 3):
+        title = starts.get(number, title)
+        assert text.startswith(f"{title} {number} ")
+
+
+def test_no_line_of_code_is_cut(korean: Printed, site: Path, window: Browser) -> None:
+    assert "".join(LONG.split()) in "".join("".join(korean.pages).split())
+    (site / "book/ko/all.html").write_text(korean.document.html, encoding="utf-8")
+    with serve(site) as base, visit(window, base, viewport={"width": WIDTH, "height": 900}) as seen:
+        seen.page.emulate_media(media="print")
+        seen.page.goto("/book/ko/all.html")
+        code = seen.page.locator("pre, pre *")
+        assert code.evaluate_all("all => Math.max(...all.map(e => e.getBoundingClientRect().right))") <= WIDTH
+        # Beside all lines of a wrapped line but its first stands the mark.
+        line = seen.page.locator("#solutions .polyglot-line")
+        whole = line.evaluate("e => e.getBoundingClientRect().height")
+        one = line.evaluate("e => parseFloat(getComputedStyle(e).lineHeight)")
+        mark = line.evaluate("e => parseFloat(getComputedStyle(e, '::before').height)")
+        assert whole > 3 * one and mark == pytest.approx(whole - one, abs=1)
+
+
+def test_solutions_stand_at_the_end_and_point_back(korean: Printed) -> None:
+    pages = dict(korean.bookmarks())
+    last = pages["풀이"]
+    exercise = next(number for number, text in enumerate(korean.pages, 1) if "무엇입니까?" in text)
+    assert [number for number, text in enumerate(korean.pages, 1) if "넷입니다." in text] == [last]
+    assert max(number for number, text in enumerate(korean.pages, 1) if "마지막 문장입니다." in text) < last
+    assert f"하나의 풀이 · {last}쪽" in korean.pages[exercise - 1]
+    assert f"하나 · {exercise}쪽" in korean.pages[last - 1]
+    assert (exercise, "page-01-masks--solution-one") in korean.links()
+    assert (last, "page-01-masks--exercise-one") in korean.links()
+
+
+def test_links_within_the_book_stay_in_it(korean: Printed) -> None:
+    links = [target for _, target in korean.links()]
+    assert "page-01-masks--polarity" in links
+    assert all(each.startswith(("page-", "solutions", "https://")) for each in links)
+    assert not [each for each in links if "book.invalid" in each]
+    known = set(re.findall(r'\bid="([^"]*)"', korean.document.html))
+    assert {each for each in links if not each.startswith("https:")} <= known
+
+
+def test_no_id_stands_twice(korean: Printed) -> None:
+    ids = re.findall(r'\sid="([^"]*)"', korean.document.html)
+    assert len(ids) == len(set(ids))
+
+
+def test_a_page_gives_its_solutions_apart(site: Path) -> None:
+    part = read_part(site / "book/ko/01-masks.html", ["index", "01-masks", "02-heads"], "%s쪽")
+    assert "넷입니다." not in part.html
+    (solution,) = part.solutions
+    assert solution.exercise == Heading("page-01-masks--exercise-one", "하나")
+    assert "넷입니다." in solution.html and "values = [" in solution.html
+    for mark in ("headerlink", "<summary></summary>", 'id="exercise-one"', "<button"):
+        assert mark not in part.html
+
+
+def test_long_lines_of_code_stand_in_elements_of_their_own() -> None:
+    assert with_lines("<pre>x = 1\n</pre>") == '<pre class="polyglot-short">x = 1\n</pre>'
+    for line in ("x" * 61, "注" * 31):
+        wrapped = f'<pre class="polyglot-short"><span class="polyglot-line">{line}\n</span>y\n</pre>'
+        assert with_lines(f"<pre>{line}\ny</pre>") == wrapped
+    assert with_lines(f"<pre>{'&lt;' * 60}</pre>").count("span") == 0
+    assert "short" not in with_lines("<pre>" + "x\n" * 13 + "</pre>")
+    # Where a page may end inside it, every line can be counted.
+    assert with_lines(f"<pre>{'x' * 61}\n" + "y\n" * 13 + "</pre>").count("polyglot-line") == 14
+
+
+def test_a_heading_with_a_formula_has_a_plain_text() -> None:
+    assert Heading("x", "Why <math><msqrt><mi>n</mi></msqrt></math>, <code>f</code>").text == "Why √n, f"
+
+
+def command(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "polyglot_book", "--root", str(root), "pdf", *arguments]
+    return subprocess.run(
+        line, capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def test_the_command_writes_a_file_for_a_language(four: Built, window: Browser, tmp_path: Path) -> None:
+    root = shutil.copytree(four.root, tmp_path / "book")
+    done = command(root, "en")
+    assert (done.returncode, done.stderr) == (0, "")
+    (path,) = (root / "_build" / "pdf").iterdir()
+    pages = len(PdfReader(path).pages)
+    assert path.name == "tiny-en.pdf" and pages > 4
+    assert done.stdout.startswith(f"{path}: {pages} pages, ")
+
+
+def test_without_a_font_for_its_language_nothing_is_printed(
+    four: Built, window: Browser, tmp_path: Path
+) -> None:
+    fonts = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    config = f"<fontconfig><dir>{fonts}</dir><cachedir>{tmp_path}</cachedir></fontconfig>"
+    (tmp_path / "fonts.conf").write_text(config, encoding="utf-8")
+    done = command(four.root, "ko", FONTCONFIG_FILE=str(tmp_path / "fonts.conf"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"no font has 국.*\(한국어\); Debian: apt-get install fonts-noto-cjk\n", done.stderr)
+    assert not (four.root / "_build" / "pdf" / "tiny-ko.pdf").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (["xx"], {}, "no such language: xx"),
+        (["ko", "--site", "nowhere"], {}, "nowhere: no built site with pages in ko; `make site` builds it"),
+        (["ko"], {"PATH": ""}, "apt-get install chromium"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(
+    four: Built, arguments: list[str], environment: dict[str, str], message: str
+) -> None:
+    done = command(four.root, *arguments, **environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr and done.stderr.count("\n") == 1

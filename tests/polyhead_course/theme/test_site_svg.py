@@ -1,0 +1,169 @@
+"""Figures stand inside the page: sized, named, coloured by the page, with ids of their own."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from polyhead_course.theme.svg import SvgError, inline
+from polyhead_course.theme.svg_size import shrink
+from tests.building import Built, build
+
+COLORS = {"#000000": "currentColor", "#ffffff": "var(--page)"}
+PICTURE = """<?xml version="1.0"?><!DOCTYPE svg PUBLIC "a" "b">
+<svg xmlns:xlink="http://www.w3.org/1999/xlink" xmlns="http://www.w3.org/2000/svg"
+     width="72pt" height="36pt" viewBox="0 0 72 36" version="1.1">
+ <metadata>who</metadata>
+ <defs>
+  <style type="text/css">*{stroke-linejoin: round}</style>
+  <path id="m1" d="M0 0" style="stroke: #000000; stroke-width: 0.8"/>
+  <clipPath id="c"><rect width="1" height="1"/></clipPath>
+ </defs>
+ <g id="unused">
+  <use xlink:href="#m1" style="stroke: #000"/>
+  <path clip-path="url(#c)" fill="#FFF" d="M1 1"/>
+ </g>
+ <text style="font: 10px 'DejaVu Sans', sans-serif; text-anchor: middle">a</text>
+ <text style="font-size: 9px; font-family: 'DejaVu Sans Mono', monospace">b</text>
+</svg>"""
+
+
+def test_a_picture_becomes_part_of_the_page() -> None:
+    svg = inline(PICTURE, prefix="f", label='One & "two"', colors=COLORS)
+    assert svg.startswith("<svg ") and "metadata" not in svg and "xlink" not in svg and "ns0" not in svg
+    assert 'role="img"' in svg and 'aria-label="One &amp; &quot;two&quot;"' in svg
+    assert 'width="96"' in svg and 'height="48"' in svg and 'viewBox="0 0 72 36"' in svg
+    assert 'fill="currentColor"' in svg
+
+
+def test_only_its_label_is_read_out() -> None:
+    root = ET.fromstring(inline(PICTURE, prefix="f", label="x", colors=COLORS))
+    assert [each.attrib for each in root] == [{"aria-hidden": "true"}]
+    assert "".join(root.itertext()).strip() == "ab"
+
+
+def test_its_ids_are_its_own_and_only_those_in_use() -> None:
+    svg = inline(PICTURE, prefix="f", label="x", colors=COLORS)
+    assert set(re.findall(r' id="([^"]+)"', svg)) == {"f", "f-1", "f-2"}
+    assert 'href="#f-2"' in svg and 'clip-path="url(#f-1)"' in svg
+    assert "<style" not in svg and svg.startswith("<svg") and ' style="stroke-linejoin:round"' in svg
+
+
+def test_its_colors_and_fonts_follow_the_page() -> None:
+    svg = inline(PICTURE, prefix="f", label="x", colors=COLORS)
+    assert svg.count("stroke:currentColor") == 2 and "#000" not in svg
+    assert "fill:var(--page)" in svg and "#FFF" not in svg
+    assert "font:10px 'DejaVu Sans', sans-serif;text-anchor:middle;font-family:inherit" in svg
+    assert "font-family:'DejaVu Sans Mono', monospace" in svg
+
+
+@pytest.mark.parametrize("text", ["<svg", "<html/>", '<svg xmlns="http://www.w3.org/2000/svg"/>'])
+def test_what_is_no_picture_is_refused(text: str) -> None:
+    with pytest.raises(SvgError):
+        inline(text, prefix="f", label="x", colors={})
+
+
+def test_figures_of_cells_are_inline(four: Built) -> None:
+    # The second cell that draws draws twice.
+    figures = four.page("book/ko/01-masks").css("article svg.polyglot-figure")
+    assert [each.attributes["aria-label"] for each in figures] == [
+        "가중치 두 개의 열 지도와 세 위치에 걸친 꺾은선입니다."
+    ] * 3
+    assert len({each.attributes["id"] for each in figures}) == 3
+    assert not four.page("book/ko/01-masks").css("article img")
+
+
+def test_a_figure_without_alternative_text_fails_the_build(fresh: Path) -> None:
+    path = fresh / "book/en/01-masks.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["id"] == "figure":
+            del cell["metadata"]["mystnb"]
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    built = build(fresh)
+    assert built.code != 0
+    assert (
+        len(built.warnings) == 1
+        and "01-masks.ipynb" in built.warnings[0]
+        and "alternative text" in built.warnings[0]
+    )
+
+
+def _shrunk(inside: str) -> str:
+    root = ET.fromstring(f"<svg>{inside}</svg>")
+    shrink(root)
+    return "".join(ET.tostring(each, encoding="unicode") for each in root)
+
+
+SQUARE = "M {x} 0 L {y} 0 L {y} 1 L {x} 1 z"
+
+
+def test_numbers_are_rounded_and_straight_lines_short() -> None:
+    short = _shrunk('<path d="M 1.23456 2 L 3.999 2 L 3.999 7.5 z" style="fill:red" />')
+    assert short == '<path d="m1.23 2h2.77v5.5z" style="fill:red" />'
+    assert 'transform="rotate(-90 1.23 5)"' in _shrunk('<text transform="rotate(-90 1.2345 5)">x</text>')
+    assert "transform" not in _shrunk('<text transform="rotate(-0 1.2345 5)">x</text>')
+
+
+def test_squares_of_one_colour_are_one_path() -> None:
+    row = [(0, 1, "red"), (1, 2, "blue"), (2, 3, "red")]
+    paths = [f'<g><path d="{SQUARE.format(x=x, y=y)}" style="fill:{color}" /></g>' for x, y, color in row]
+    assert _shrunk("".join(paths)) == (
+        '<path d="m0 0h1v1h-1zm2 0h1v1h-1z" style="fill:red" /><path d="m1 0h1v1h-1z" style="fill:blue" />'
+    )
+
+
+def test_corners_are_said_by_their_way_from_the_one_before_without_drift() -> None:
+    corners = [(round(0.1 * step, 2), round(7.07 * step % 10, 2)) for step in range(1, 200)]
+    lines = " ".join(f"{'L' if number else 'M'} {x} {y}" for number, (x, y) in enumerate(corners))
+    path = re.search('d="([^"]*)"', _shrunk(f'<path d="{lines}" style="fill:red" />'))
+    assert path and len(path[1]) < 0.75 * len(lines)
+    ways = [(float(x), float(y)) for x, y in re.findall(r"[ml](-?[.\d]+) ?(-?[.\d]+)", path[1])]
+    assert len(ways) == len(corners)
+    assert tuple(map(sum, zip(*ways, strict=True))) == pytest.approx(corners[-1])
+
+
+def test_what_lies_over_another_stays_where_it_is() -> None:
+    row = [(0, 2, "red"), (1, 3, "blue"), (2, 4, "red")]
+    paths = [f'<path d="{SQUARE.format(x=x, y=y)}" style="fill:{color}" />' for x, y, color in row]
+    assert re.findall("fill:([a-z]+)", _shrunk("".join(paths))) == ["red", "blue", "red"]
+    clear = paths[0].replace("red", "red;opacity:0.5")
+    assert _shrunk(clear + clear.replace("M 0", "M 5").replace("L 0", "L 5")).count("<path") == 2
+
+
+def test_what_is_not_seen_goes() -> None:
+    assert _shrunk('<g /><path d="M 0 0 L 1 1" style="fill:none" />') == ""
+    assert _shrunk('<path d="M 0 0 L 1 1" style="fill:none;stroke:red" />') != ""
+
+
+@pytest.mark.parametrize(
+    ("styles", "expected"),
+    [
+        (
+            ["fill:#abcdef;stroke:red;stroke-width:2"] * 2 + ["stroke:red;stroke-width:2"],
+            '<g style="stroke-width:2;stroke:red">' + '<use style="fill:#abcdef" />' * 2 + "<use /></g>",
+        ),
+        # A clip or an opacity would count once for a whole group; one that saves nothing is none.
+        (["opacity:0.123456789"] * 3, '<use style="opacity:0.123456789" />' * 3),
+        (["fill:red"] * 2, '<use style="fill:red" />' * 2),
+        # Neighbours of another style end a group; who has none stays outside.
+        (
+            ["fill:currentColor"] * 4 + [""] + ["stroke:currentColor"] * 4,
+            '<g style="fill:currentColor"><use /><use /><use /><use /></g><use />'
+            '<g style="stroke:currentColor"><use /><use /><use /><use /></g>',
+        ),
+    ],
+)
+def test_neighbours_share_what_their_styles_say(styles: list[str], expected: str) -> None:
+    uses = "".join(f'<use style="{style}"/>' if style else "<use/>" for style in styles)
+    svg = inline(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{uses}</svg>',
+        prefix="f",
+        label="x",
+        colors={},
+    )
+    assert f">{expected}</g></svg>" in svg
