@@ -58,6 +58,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", private.speak_in_every_process)
     app.connect("builder-inited", private.write_chapter_by_chapter)
     app.connect("builder-inited", private.remember_highlighted)
+    app.connect("env-before-read-docs", reference.read_before_forks)
     app.connect("env-before-read-docs", private.share_the_work)
     app.connect("source-read", navigation.speak_while_reading, priority=0)
     app.connect("source-read", anchors.mark_cells, priority=900)

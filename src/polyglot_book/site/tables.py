@@ -10,7 +10,7 @@ from unicodedata import east_asian_width
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from polyglot_book.site.names import around
+from polyglot_book.site.names import ancestors
 
 # A heading of nothing, or of a formula alone, which axe takes for nothing.
 _WORDLESS = re.compile(
@@ -50,7 +50,7 @@ class NameRows(SphinxPostTransform):
 
     def _name_places(self, group: nodes.tgroup) -> None:
         """Name the rows of a table after what it stands in: the same names in every language."""
-        owner = next((each["ids"][0] for each in around(group) if each.get("ids")), "table")
+        owner = next((each["ids"][0] for each in ancestors(group) if each.get("ids")), "table")
         for body in group.findall(nodes.tbody):
             for row in body.findall(nodes.row):
                 self._numbers[owner] += 1

@@ -1,0 +1,226 @@
+"""Reads the public names of a Python package, their signatures and docstrings, without importing it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import griffe
+from griffe import ParameterKind
+
+# A longer signature has a line for each parameter; of a longer constant, the value is left out.
+_SIGNATURE_WIDTH, _CONSTANT_WIDTH = 76, 228
+_STARS: dict[ParameterKind | None, str] = {ParameterKind.var_positional: "*", ParameterKind.var_keyword: "**"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """The public names of a module.
+
+    Attributes:
+        module: The module.
+        page: The page that lists them.
+        entries: Their definitions, by the path under which a reader imports each: "package.name".
+    """
+
+    module: griffe.Module
+    page: str
+    entries: dict[str, griffe.Object] = field(default_factory=dict)
+
+
+class Api:
+    """The public names of a package, and the pages that list them.
+
+    Attributes:
+        root: The package's folder.
+        package: The package.
+        sections: The modules that have public names.
+        modules: The paths of these modules.
+        pages: The page of each module, name and method, by path.
+    """
+
+    def __init__(self, root: Path, pages: Mapping[str, Collection[str]]) -> None:
+        """Read a package.
+
+        Args:
+            root: The package's folder.
+            pages: The modules ("masks") of each page. Public are the names in a module's `__all__`;
+                without one, those that the package exports from it; without any, its functions and
+                classes, except those with an underscore. "masks.aligned" adds a single name. What else the
+                package exports is on the last page.
+
+        Raises:
+            ValueError: The folder is not a package, or has no such module or name.
+        """
+        self.root, self.package = root, _load(root)
+        exports = {str(name): self._definition(str(name)) for name in self.package.exports or ()}
+        exported = {each.path: f"{root.name}.{name}" for name, each in exports.items() if each}
+        last = [*pages][-1]
+        names = [(page, name) for page, modules in pages.items() for name in modules]
+        names += [(last, name) for name, each in exports.items() if each]
+        # The path under which a reader imports a definition, by its path in the sources.
+        self._paths: dict[str, str] = {}
+        self.pages: dict[str, str] = {}
+        sections: dict[str, Section] = {}
+        for page, name in names:
+            found = self._definition(name)
+            if found is None:
+                raise ValueError(f"{page}: {root.name} has no module or name {name!r}")
+            section = sections.setdefault(found.module.path, Section(found.module, page))
+            for each in self._public(found, exported) if isinstance(found, griffe.Module) else [found]:
+                if each.path not in self._paths:
+                    path = exported.get(each.path, f"{section.module.path}.{each.name}")
+                    section.entries[path] = each
+                    methods = {method.path: f"{path}.{method.name}" for method in methods_of(each)}
+                    self._add({each.path: path, **methods}, section.page)
+        self.sections = tuple(each for each in sections.values() if each.entries)
+        self.modules = {each.module.path for each in self.sections}
+        for listed in self.sections:
+            self._add({listed.module.path: listed.module.path}, listed.page)
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file of the package."""
+        return sorted(self.root.rglob("*.py"))
+
+    def find(self, path: str) -> str | None:
+        """Return the path of the entry to which a path leads; None if there is no entry.
+
+        "package.masks.causal_mask" leads to "package.causal_mask" if the package exports it, an inherited
+        method to that of the base class, and a module without a section to the package around it.
+        """
+        head, _, rest = path.partition(".")
+        found = self._definition(rest) if rest and head == self.package.name else None
+        if isinstance(found, griffe.Module) and found.path not in self._paths:
+            found = found.parent
+        return self._paths.get(found.path) if found else None
+
+    def bases(self, entry: griffe.Object) -> list[str]:
+        """Return the paths of the base classes that have an entry."""
+        bases = entry.resolved_bases if isinstance(entry, griffe.Class) else []
+        return [self._paths[each.path] for each in bases if each.path in self._paths]
+
+    def _add(self, paths: Mapping[str, str], page: str) -> None:
+        self._paths |= paths
+        self.pages |= dict.fromkeys(paths.values(), page)
+
+    def _definition(self, path: str) -> griffe.Object | None:
+        """Follow a path in the package, and the imports on its way, to a definition."""
+        found: griffe.Object = self.package
+        try:
+            for name in path.split("."):
+                member = found[name]
+                # Python finds the import, griffe the submodule of the same name.
+                if member.is_module and name in found.imports:
+                    member = found.modules_collection[found.imports[name]]
+                found = member.final_target if member.is_alias else member
+            return found
+        except (KeyError, griffe.AliasResolutionError, griffe.CyclicAliasError):
+            return None
+
+    def _public(self, module: griffe.Module, exported: Collection[str]) -> list[griffe.Object]:
+        if module.exports is not None:
+            prefix = module.path.removeprefix(self.package.path).lstrip(".")
+            found = [self._definition(f"{prefix}.{name}") for name in module.exports]
+            return [each for each in found if each and not each.is_module]
+        own = [each for each in module.members.values() if isinstance(each, griffe.Object)]
+        return [each for each in own if each.path in exported] or [
+            each for each in own if (each.is_function or each.is_class) and not each.name.startswith("_")
+        ]
+
+
+def _load(root: Path) -> griffe.Module:
+    # griffe takes any folder for a package.
+    if not (root / "__init__.py").is_file():
+        raise ValueError(f"{root}: expected a package, with a file __init__.py")
+    # Only this extension: another one would write out what `**options: Unpack[Options]` stands for.
+    extensions = griffe.Extensions(griffe.DataclassesExtension())
+    package = griffe.load(
+        root.name,
+        try_relative_path=False,
+        extensions=extensions,
+        search_paths=[root.parent],
+        allow_inspection=False,
+    )
+    return cast(griffe.Module, package)
+
+
+def methods_of(entry: griffe.Object) -> list[griffe.Object]:
+    """Return the methods and properties that a class defines, if they are public and have a docstring."""
+    if not entry.is_class:
+        return []
+    return [
+        each
+        for name, each in entry.members.items()
+        if isinstance(each, griffe.Function | griffe.Attribute)
+        and (each.is_function or "property" in each.labels)
+        and each.docstring
+        and not name.startswith("_")
+    ]
+
+
+def docstrings_of(entry: griffe.Object) -> list[griffe.Docstring]:
+    """Return the docstring of a definition and, of a class, that of its `__init__`."""
+    init = entry.members.get("__init__") if entry.is_class else None
+    return [each.docstring for each in (entry, init) if each and each.docstring]
+
+
+def signature_of(entry: griffe.Object, name: str) -> str:
+    """Write how something is called or, of a property or a constant, its type and value."""
+    if isinstance(entry, griffe.Attribute):
+        annotation = f": {_code(entry.annotation)}" if entry.annotation else ""
+        value = f" = {_code(entry.value)}" if entry.value else ""
+        line = f"{name}{annotation}{value}"
+        return line if len(line) <= _CONSTANT_WIDTH else f"{name}{annotation} = ..."
+    parameters = [*_written(parameters_of(entry))]
+    if entry.is_class and not parameters:
+        return name
+    returns = entry.returns if isinstance(entry, griffe.Function) else None
+    end = f") -> {_code(returns)}" if returns else ")"
+    line = f"{name}({', '.join(parameters)}{end}"
+    if len(line) <= _SIGNATURE_WIDTH or not parameters:
+        return line
+    return "\n".join([f"{name}(", *(f"    {each}," for each in parameters), end])
+
+
+def parameters_of(entry: griffe.Object) -> list[griffe.Parameter]:
+    """Return the parameters of a function, or those with which an object of a class is made."""
+    if isinstance(entry, griffe.Class):
+        if {str(base).rpartition(".")[2] for base in entry.bases} & {"NamedTuple", "TypedDict"}:
+            kind = ParameterKind.positional_or_keyword
+            return [
+                griffe.Parameter(name, annotation=each.annotation, default=each.value, kind=kind)
+                for name, each in entry.attributes.items()
+                if each.annotation and "property" not in each.labels
+            ]
+        found = [*entry.parameters]
+    else:
+        found = [*entry.parameters] if isinstance(entry, griffe.Function) else []
+    is_method = entry.is_class or (entry.parent is not None and entry.parent.is_class)
+    return found[1:] if is_method and found and found[0].name in {"self", "cls"} else found
+
+
+def _written(parameters: list[griffe.Parameter]) -> Iterator[str]:
+    """Write each parameter, and the marks of positional-only and keyword-only ones."""
+    previous = None
+    for each in parameters:
+        kind, stars = each.kind, _STARS.get(each.kind, "")
+        if previous is ParameterKind.positional_only and kind is not previous:
+            yield "/"
+        if kind is ParameterKind.keyword_only and previous not in (kind, ParameterKind.var_positional):
+            yield "*"
+        annotation = f": {_code(each.annotation)}" if each.annotation else ""
+        equals = " = " if annotation else "="
+        default = f"{equals}{_code(each.default)}" if each.default is not None and not stars else ""
+        yield f"{stars}{each.name}{annotation}{default}"
+        previous = kind
+    if previous is ParameterKind.positional_only:
+        yield "/"
+
+
+def _code(expression: str | griffe.Expr | None) -> str:
+    """Write an expression with double quotes."""
+    text = str(expression)
+    return text if '"' in text else text.replace("'", '"')
