@@ -18,7 +18,7 @@ import yaml
 import polyhead
 from polyglot_book.chapters import read_all
 from polyglot_book.config import Book
-from polyglot_book.library import Library
+from polyglot_book.site.api import Api, parameters_of
 from tests.pages import Page, parse
 
 ROOT = Path(__file__).parents[2]
@@ -30,10 +30,8 @@ MOST_BYTES = 1000
 
 
 @pytest.fixture(scope="module")
-def library() -> Library:
-    return Library(
-        ROOT / SETTINGS["package"], [each for listed in SETTINGS["pages"].values() for each in listed]
-    )
+def api() -> Api:
+    return Api(ROOT / SETTINGS["package"], SETTINGS["pages"])
 
 
 @pytest.fixture(scope="module")
@@ -48,30 +46,31 @@ def ids(pages: dict[str, Page]) -> dict[str, str]:
     return {each.attributes["id"] or "": name for name, page in pages.items() for each in page.css("[id]")}
 
 
-def test_every_public_name_has_an_entry(library: Library) -> None:
+def test_every_public_name_has_an_entry(api: Api) -> None:
     names = [f"polyhead.{name}" for name in polyhead.__all__]
-    for path in sorted(each.path for each in library.sections):
+    for path in sorted(api.modules):
         module = importlib.import_module(path)
         names += [f"{path}.{name}" for name in getattr(module, "__all__", ())]
     assert len(names) > 150
-    assert [name for name in names if library.find(name) is None] == []
+    assert [name for name in names if api.find(name) is None] == []
 
 
-def test_an_entry_says_what_python_says(library: Library) -> None:
-    for section in library.sections:
-        for entry in section.entries:
-            *_, name = entry.path.split(".")
-            thing = getattr(importlib.import_module(entry.path.rpartition(".")[0]), name)
-            if inspect.isfunction(thing):
-                assert entry.docs[0] == inspect.getdoc(thing), entry.path
-                assert entry.parameters == set(inspect.signature(thing).parameters), entry.path
+def test_an_entry_says_what_python_says(api: Api) -> None:
+    for path, entry in (item for section in api.sections for item in section.entries.items()):
+        module, _, name = path.rpartition(".")
+        thing = getattr(importlib.import_module(module), name)
+        if inspect.isfunction(thing):
+            assert entry.docstring and entry.docstring.value == inspect.getdoc(thing), path
+            assert [each.name for each in parameters_of(entry)] == [*inspect.signature(thing).parameters], (
+                path
+            )
 
 
 def test_the_built_pages_are_those_of_the_library(
-    library: Library, pages: dict[str, Page], ids: dict[str, str]
+    api: Api, pages: dict[str, Page], ids: dict[str, str]
 ) -> None:
-    assert library.paths <= ids.keys()
-    assert {ids[path] for path in library.paths} == pages.keys()
+    assert {path: f"{Path(page).name}.html" for path, page in api.pages.items()}.items() <= ids.items()
+    assert set(ids.values()) == pages.keys()
     # A reader of a signature can look up what its kinds are.
     signature = pages["api.html"].css_first('[id="polyhead.MultiHeadAttention"] .polyglot-signature')
     assert {each.attributes["href"] for each in signature.css("a")} >= {
@@ -79,7 +78,7 @@ def test_the_built_pages_are_those_of_the_library(
     }
 
 
-def test_every_name_that_a_chapter_uses_has_an_entry(book: Book, library: Library) -> None:
+def test_every_name_that_a_chapter_uses_has_an_entry(book: Book, api: Api) -> None:
     missing = set()
     for chapter in read_all(book)[0].values():
         trees = [tree for cell in chapter.code if (tree := _parsed(cell.source))]
@@ -87,12 +86,12 @@ def test_every_name_that_a_chapter_uses_has_an_entry(book: Book, library: Librar
         for node in (node for tree in trees for node in ast.walk(tree)):
             if isinstance(node, ast.Attribute) and (path := _path(node, imported)):
                 public = not any(part.startswith("_") for part in path.split("."))
-                if public and _is_code(path) and library.find(path) is None:
+                if public and _is_code(path) and api.find(path) is None:
                     missing.add(f"{chapter.where}: {path}")
         missing |= {
             f"{chapter.where}: {path}"
             for path in imported.values()
-            if _is_code(path) and library.find(path) is None
+            if _is_code(path) and api.find(path) is None
         }
     assert missing == set(), "name them in polyglot_api in _config.yml:\n" + "\n".join(sorted(missing))
 

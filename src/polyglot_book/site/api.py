@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,7 @@ class Api:
 
         Raises:
             ValueError: The folder is not a package, or has no such module or name.
+            SyntaxError: It has none because of an error in its source.
         """
         self.root, self.package = root, _load(root)
         exports = {str(name): self._definition(str(name)) for name in self.package.exports or ()}
@@ -67,6 +69,8 @@ class Api:
         for page, name in names:
             found = self._definition(name)
             if found is None:
+                for file in self.files:  # griffe leaves out a file with a syntax error
+                    ast.parse(file.read_text(encoding="utf-8"), file)
                 raise ValueError(f"{page}: {root.name} has no module or name {name!r}")
             section = sections.setdefault(found.module.path, Section(found.module, page))
             for each in self._public(found, exported) if isinstance(found, griffe.Module) else [found]:

@@ -47,7 +47,7 @@ def _read(root: Path, pages: tuple[tuple[str, tuple[str, ...]], ...]) -> Api:
     griffe.patch_loggers(logging.getLogger)  # its warnings are warnings of the build
     try:
         return Api(root, dict(pages))
-    except (ValueError, griffe.GriffeError) as error:
+    except (ValueError, SyntaxError, griffe.GriffeError) as error:
         raise SphinxConfigError(f"polyglot_api: {error}") from None
 
 
@@ -128,6 +128,9 @@ class ApiReference(SphinxDirective):
         """Render the docstrings of a module, a name or a method."""
         sections = [each for text in docstrings_of(entry) for each in text.parse("google", **_OPTIONS)]
         made = nodes.container("", *(node for each in sections for node in self._docstring_section(each)))
+        for code in made.findall(nodes.literal_block):
+            if code["language"] == "none":  # indented, and Markdown cannot say what it is
+                code["language"] = "python"
         self._link_names(made, entry)
         return made.children
 
@@ -161,7 +164,7 @@ class ApiReference(SphinxDirective):
             if found["example"]:
                 return f"```python\n{found[0]}\n```"
             # The theme draws an icon, which no font here has, at an address that is its own text.
-            return f"[{found['address']}]({found[0]})" if found["address"] else found[0]
+            return f"[{found['address']}](<{found[0]}>)" if found["address"] else found[0]
 
         return self.parse_text_to_nodes(_MARKDOWN.sub(written, text))
 
