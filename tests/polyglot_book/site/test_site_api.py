@@ -319,18 +319,18 @@ def test_what_changes_in_the_package_changes_on_the_pages(tmp_path: Path) -> Non
     assert build(root).code == 0
     source = root / "shapes/areas.py"
     source.write_text(source.read_text(encoding="utf-8").replace("Half of it", "A half"), encoding="utf-8")
-    told = build(root)
-    assert told.read() == {"book/api", "book/api-more"}
-    assert "book/ko/02-heads" not in told.written()
-    assert told.page("book/api").css_first('[id="shapes.areas.halved"] p').text() == "A half."
+    built = build(root)
+    assert built.read() == {"book/api", "book/api-more"}
+    assert "book/ko/02-heads" not in built.written()
+    assert built.page("book/api").css_first('[id="shapes.areas.halved"] p').text() == "A half."
 
     kinds = root / "shapes/kinds.py"
     kinds.write_text(kinds.read_text(encoding="utf-8").replace("Corner", "Vertex"), encoding="utf-8")
-    gone = build(root)
-    assert gone.read() == {"book/api", "book/api-more"}
-    assert "book/ko/02-heads" in gone.written()
-    assert "Corner" not in [text for text, _ in links(gone, "book/ko/02-heads", "article p")]
-    assert broken_links(gone.html) == []
+    renamed = build(root)
+    assert renamed.read() == {"book/api", "book/api-more"}
+    assert "book/ko/02-heads" in renamed.written()
+    assert "Corner" not in [text for text, _ in links(renamed, "book/ko/02-heads", "article p")]
+    assert broken_links(renamed.html) == []
 
 
 @pytest.mark.parametrize(
@@ -344,6 +344,6 @@ def test_a_mistake_in_the_package_is_a_warning(tmp_path: Path, old: str, new: st
     root = written(tmp_path / "four")
     source = root / "shapes/areas.py"
     source.write_text(source.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    told = build(root)
-    assert told.code != 0
-    assert re.search(message, told.log), told.log
+    built = build(root)
+    assert built.code != 0
+    assert re.search(message, built.log), built.log
