@@ -158,7 +158,13 @@ SIDES: dict[str, int] = {'''
 """,
     "solids/prism.py": '''
 def prism(base: Shape) -> Solid:
-    """Extrude a shape."""
+    """Extrude a shape.
+
+    Source: Euclid,
+        book XI.
+
+    >>> prism(base)
+    """
 ''',
     "solids/parts.py": '''
 def volume(side):

@@ -58,31 +58,31 @@ class Api:
         """
         self.root, self.package = root, _load(root)
         exports = {str(name): self._definition(str(name)) for name in self.package.exports or ()}
-        exported = {each.path: f"{root.name}.{name}" for name, each in exports.items() if each}
-        last = [*pages][-1]
-        names = [(page, name) for page, modules in pages.items() for name in modules]
-        names += [(last, name) for name, each in exports.items() if each]
-        # The path under which a reader imports a definition, by its path in the sources.
+        # Paths in the sources -> paths under which a reader imports.
+        shortcuts = {each.path: f"{root.name}.{name}" for name, each in exports.items() if each}
         self._paths: dict[str, str] = {}
         self.pages: dict[str, str] = {}
         sections: dict[str, Section] = {}
-        for page, name in names:
-            found = self._definition(name)
-            if found is None:
+        last = [*pages][-1]
+        names = [(page, name) for page, modules in pages.items() for name in modules]
+        for page, name in [*names, *((last, name) for name, each in exports.items() if each)]:
+            definition = self._definition(name)
+            if definition is None:
                 for file in self.files:  # griffe leaves out a file with a syntax error
                     ast.parse(file.read_text(encoding="utf-8"), file)
                 raise ValueError(f"{page}: {root.name} has no module or name {name!r}")
-            section = sections.setdefault(found.module.path, Section(found.module, page))
-            for each in self._public(found, exported) if isinstance(found, griffe.Module) else [found]:
-                if each.path not in self._paths:
-                    path = exported.get(each.path, f"{section.module.path}.{each.name}")
-                    section.entries[path] = each
-                    methods = {method.path: f"{path}.{method.name}" for method in methods_of(each)}
-                    self._add({each.path: path, **methods}, section.page)
-        self.sections = tuple(each for each in sections.values() if each.entries)
-        self.modules = {each.module.path for each in self.sections}
-        for listed in self.sections:
-            self._add({listed.module.path: listed.module.path}, listed.page)
+            module = definition.module
+            section = sections.setdefault(module.path, Section(module, page))
+            for entry in self._public(module, shortcuts) if definition is module else [definition]:
+                if entry.path not in self._paths:
+                    path = shortcuts.get(entry.path, f"{module.path}.{entry.name}")
+                    section.entries[path] = entry
+                    methods = {each.path: f"{path}.{each.name}" for each in methods_of(entry)}
+                    self._add({entry.path: path, **methods}, section.page)
+        self.sections = tuple(section for section in sections.values() if section.entries)
+        self.modules = {section.module.path for section in self.sections}
+        for section in self.sections:
+            self._add({section.module.path: section.module.path}, section.page)
 
     @property
     def files(self) -> list[Path]:
@@ -96,10 +96,10 @@ class Api:
         method to that of the base class, and a module without a section to the package around it.
         """
         head, _, rest = path.partition(".")
-        found = self._definition(rest) if rest and head == self.package.name else None
-        if isinstance(found, griffe.Module) and found.path not in self._paths:
-            found = found.parent
-        return self._paths.get(found.path) if found else None
+        definition = self._definition(rest) if rest and head == self.package.name else None
+        if isinstance(definition, griffe.Module) and definition.path not in self._paths:
+            definition = definition.parent
+        return self._paths.get(definition.path) if definition else None
 
     def bases(self, entry: griffe.Object) -> list[str]:
         """Return the paths of the base classes that have an entry."""
@@ -112,34 +112,37 @@ class Api:
 
     def _definition(self, path: str) -> griffe.Object | None:
         """Follow a path in the package, and the imports on its way, to a definition."""
-        found: griffe.Object = self.package
+        definition: griffe.Object = self.package
         try:
             for name in path.split("."):
-                member = found[name]
-                # Python finds the import, griffe the submodule of the same name.
-                if member.is_module and name in found.imports:
-                    member = found.modules_collection[found.imports[name]]
-                found = member.final_target if member.is_alias else member
-            return found
+                member = definition[name]
+                # In Python an import hides the submodule of its name; griffe has the submodule.
+                if member.is_module and name in definition.imports:
+                    member = definition.modules_collection[definition.imports[name]]
+                definition = member.final_target if member.is_alias else member
+            return definition
         except (KeyError, griffe.AliasResolutionError, griffe.CyclicAliasError):
             return None
 
-    def _public(self, module: griffe.Module, exported: Collection[str]) -> list[griffe.Object]:
+    def _public(self, module: griffe.Module, shortcuts: Collection[str]) -> list[griffe.Object]:
+        """Return what a module exports, else what the package exports from it, else all without `_`."""
         if module.exports is not None:
-            prefix = module.path.removeprefix(self.package.path).lstrip(".")
-            found = [self._definition(f"{prefix}.{name}") for name in module.exports]
-            return [each for each in found if each and not each.is_module]
-        own = [each for each in module.members.values() if isinstance(each, griffe.Object)]
-        return [each for each in own if each.path in exported] or [
-            each for each in own if (each.is_function or each.is_class) and not each.name.startswith("_")
+            prefix = module.path.removeprefix(f"{self.package.path}.")
+            exports = [self._definition(f"{prefix}.{name}") for name in module.exports]
+            return [each for each in exports if each and not each.is_module]
+        definitions = [each for each in module.members.values() if isinstance(each, griffe.Object)]
+        return [each for each in definitions if each.path in shortcuts] or [
+            each
+            for each in definitions
+            if (each.is_function or each.is_class) and not each.name.startswith("_")
         ]
 
 
 def _load(root: Path) -> griffe.Module:
-    # griffe takes any folder for a package.
+    # griffe would read any folder as a namespace package.
     if not (root / "__init__.py").is_file():
         raise ValueError(f"{root}: expected a package, with a file __init__.py")
-    # Only this extension: another one would write out what `**options: Unpack[Options]` stands for.
+    # By default griffe also replaces `**options: Unpack[Options]` by a parameter for each option.
     extensions = griffe.Extensions(griffe.DataclassesExtension())
     package = griffe.load(
         root.name,
@@ -178,7 +181,7 @@ def signature_of(entry: griffe.Object, name: str) -> str:
         value = f" = {_code(entry.value)}" if entry.value else ""
         line = f"{name}{annotation}{value}"
         return line if len(line) <= _CONSTANT_WIDTH else f"{name}{annotation} = ..."
-    parameters = [*_written(parameters_of(entry))]
+    parameters = [*_parameter_list(parameters_of(entry))]
     if entry.is_class and not parameters:
         return name
     returns = entry.returns if isinstance(entry, griffe.Function) else None
@@ -199,14 +202,16 @@ def parameters_of(entry: griffe.Object) -> list[griffe.Parameter]:
                 for name, each in entry.attributes.items()
                 if each.annotation and "property" not in each.labels
             ]
-        found = [*entry.parameters]
+        parameters = [*entry.parameters]
     else:
-        found = [*entry.parameters] if isinstance(entry, griffe.Function) else []
+        parameters = [*entry.parameters] if isinstance(entry, griffe.Function) else []
     is_method = entry.is_class or (entry.parent is not None and entry.parent.is_class)
-    return found[1:] if is_method and found and found[0].name in {"self", "cls"} else found
+    return (
+        parameters[1:] if is_method and parameters and parameters[0].name in {"self", "cls"} else parameters
+    )
 
 
-def _written(parameters: list[griffe.Parameter]) -> Iterator[str]:
+def _parameter_list(parameters: list[griffe.Parameter]) -> Iterator[str]:
     """Write each parameter, and the marks of positional-only and keyword-only ones."""
     previous = None
     for each in parameters:

@@ -24,7 +24,7 @@ _PAGES = "polyglot_api_pages"
 _OPTIONS = griffe.GoogleOptions(returns_multiple_items=False, warn_missing_types=False)
 _HEADINGS = {Kind.parameters: "Arguments"}
 # What docstrings have beyond Markdown: examples without a fence, and bare addresses. Code stays as it is.
-_MARKDOWN = re.compile(
+_EXTENSIONS = re.compile(
     r"^```[\s\S]*?^```|`[^`]+`|(?P<example>^>>> .*(?:\n.+)*)|https?://(?P<address>[^\s)>\]]*[^\s)>\].,;:])",
     re.MULTILINE,
 )
@@ -35,7 +35,9 @@ def configured_api(config: Config, confdir: str | Path) -> Api | None:
     settings = config.polyglot_api
     if not settings:
         return None
-    if settings.keys() != {"package", "pages"} or not isinstance(settings["pages"], dict):
+    if settings.keys() != {"package", "pages"} or not (
+        isinstance(settings["pages"], dict) and settings["pages"]
+    ):
         raise SphinxConfigError(f"polyglot_api: expected package, and pages with modules, got {settings}")
     pages = tuple((page, tuple(modules)) for page, modules in settings["pages"].items())
     return _read(Path(confdir, settings["package"]), pages)
@@ -127,18 +129,24 @@ class ApiReference(SphinxDirective):
     def _docs(self, entry: griffe.Object) -> list[nodes.Node]:
         """Render the docstrings of a module, a name or a method."""
         sections = [each for text in docstrings_of(entry) for each in text.parse("google", **_OPTIONS)]
-        made = nodes.container("", *(node for each in sections for node in self._docstring_section(each)))
-        for code in made.findall(nodes.literal_block):
+        content = nodes.container("", *(node for each in sections for node in self._docstring_section(each)))
+        for code in content.findall(nodes.literal_block):
             if code["language"] == "none":  # indented, and Markdown cannot say what it is
                 code["language"] = "python"
-        self._link_names(made, entry)
-        return made.children
+        self._link_names(content, entry)
+        return content.children
 
     def _docstring_section(self, section: griffe.DocstringSection) -> Iterator[nodes.Node]:
         if section.kind is Kind.text:
             yield from self._markdown(section.value)
             return
-        yield nodes.rubric("", section.title or _HEADINGS.get(section.kind, section.kind.value.capitalize()))
+        title = section.title or _HEADINGS.get(section.kind, section.kind.value.capitalize())
+        if section.kind is Kind.admonition and title.lower().replace(" ", "-") != section.value.kind:
+            # "Source: Euclid," and an indented line: a paragraph, but to griffe a heading with a title.
+            first = f"{section.value.kind.capitalize()}: {title}"
+            yield from self._markdown(f"{first}\n{section.value.contents}")
+            return
+        yield nodes.rubric("", title)
         if section.kind is Kind.admonition:  # any other heading, such as "Note:" or "Example:"
             yield from self._markdown(section.value.contents)
         elif section.kind is Kind.examples:
@@ -160,13 +168,13 @@ class ApiReference(SphinxDirective):
             yield definitions
 
     def _markdown(self, text: str) -> list[nodes.Node]:
-        def written(found: re.Match[str]) -> str:
-            if found["example"]:
-                return f"```python\n{found[0]}\n```"
+        def markdown(match: re.Match[str]) -> str:
+            if match["example"]:
+                return f"```python\n{match[0]}\n```"
             # The theme draws an icon, which no font here has, at an address that is its own text.
-            return f"[{found['address']}](<{found[0]}>)" if found["address"] else found[0]
+            return f"[{match['address']}](<{match[0]}>)" if match["address"] else match[0]
 
-        return self.parse_text_to_nodes(_MARKDOWN.sub(written, text))
+        return self.parse_text_to_nodes(_EXTENSIONS.sub(markdown, text))
 
     def _link_names(self, content: nodes.Element, entry: griffe.Object) -> None:
         """Link the code that names something of the entry's module or of the package."""
@@ -176,9 +184,9 @@ class ApiReference(SphinxDirective):
             if name in parameters or isinstance(literal.parent, nodes.term):
                 continue
             paths = (name, f"{entry.module.path}.{name}", f"{self.api.package.path}.{name}")
-            found = next(filter(None, map(self.api.find, paths)), None)
-            if found and found != self.api.find(entry.path):
-                link(literal, address(self.env.app, self.api, found, self.env.docname))
+            path = next(filter(None, map(self.api.find, paths)), None)
+            if path and path != self.api.find(entry.path):
+                link(literal, address(self.env.app, self.api, path, self.env.docname))
 
 
 def _section(identifier: str, name: str, kind: str, content: Iterable[nodes.Node]) -> nodes.section:

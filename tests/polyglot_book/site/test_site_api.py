@@ -240,7 +240,9 @@ def test_docstrings_are_markdown_with_sections_and_examples(book: Built) -> None
     assert [each.text() for each in examples[1].css(".go")] == ["4.0", "1.0"], "output is no code"
     fields = page.css_first('[id="shapes.kinds.Corner"]')
     assert [each.text() for each in fields.css(".rubric, dt, dd p")] == ["Attributes", "x", "to the right"]
-    constant = book.page("book/api-more").css_first('[id="shapes.solids.SIDES"]')
+    more = book.page("book/api-more")
+    assert more.css_first('[id="shapes.solids.prism"]').css("p")[-1].text() == "Source: Euclid,\nbook XI."
+    constant = more.css_first('[id="shapes.solids.SIDES"]')
     assert constant.css_first("p").text() == "How many sides each has."
 
 
