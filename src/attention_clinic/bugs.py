@@ -156,5 +156,5 @@ BUGS: dict[str, Bug] = {
     ),
 }
 
-# Names that mean one thing: divided by √d twice is divided by d.
 SAME = {"scaled_twice": "no_root"}
+"""Names that mean one thing: divided by √d twice is divided by d."""

@@ -25,7 +25,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Sizes = dict[str, Any]  # a dimension's name: its size; "*batch": several
 
-Mask = Bool[Tensor, "..."]  # True = may attend; it broadcasts to (batch, num_queries, num_keys)
+Mask = Bool[Tensor, "..."]
+"""True = may attend; it broadcasts to (batch, num_queries, num_keys)"""
 
 
 # Numbers: which are meant, in words and as a test.

@@ -27,17 +27,23 @@ LayerGates = (
 class LayerOptions(TypedDict, total=False):
     """What a layer takes beside its sizes, and so do `Encoder`, `Decoder` and `Transformer`, by name.
 
-    ffn_dim: size of the hidden vectors of the feed-forward network; 4 · embed_dim if not given.
-    dropout: the probability with which a number is set to 0 in training: weights, hidden vectors, updates.
-    activation: "relu", "gelu" (exact), "gelu_tanh" (approximated) or "silu".
-    norm_first: normalise what goes into each sublayer (pre-norm) instead of each sum (post-norm).
-    layer_norm_eps: what is added to the variance, or the mean of the squares, before the root is taken.
-    norm: "layer" (`nn.LayerNorm`) or "rms" (`RMSNorm`).
-    gated: the feed-forward network is a `GatedFeedForward`; with `activation="silu"`, SwiGLU.
-    ffn_bias: whether the feed-forward network adds learned biases.
-    attention_bias: whether the attention's projections do.
-    num_kv_heads, head_dim, qk_norm, sinks: see `MultiHeadAttention`.
-    rotary, window: there, too; for self-attention alone, and a window for a decoder's.
+    Attributes:
+        ffn_dim: size of the hidden vectors of the feed-forward network; 4 · embed_dim if not given.
+        dropout: the probability with which a number is set to 0 in training: weights, hidden vectors,
+            updates.
+        activation: "relu", "gelu" (exact), "gelu_tanh" (approximated) or "silu".
+        norm_first: normalise what goes into each sublayer (pre-norm) instead of each sum (post-norm).
+        layer_norm_eps: what is added to the variance, or the mean of the squares, before the root is taken.
+        norm: "layer" (`nn.LayerNorm`) or "rms" (`RMSNorm`).
+        gated: the feed-forward network is a `GatedFeedForward`; with `activation="silu"`, SwiGLU.
+        ffn_bias: whether the feed-forward network adds learned biases.
+        attention_bias: whether the attention's projections do.
+        num_kv_heads: see `MultiHeadAttention`.
+        head_dim: see `MultiHeadAttention`.
+        qk_norm: see `MultiHeadAttention`.
+        sinks: see `MultiHeadAttention`.
+        rotary: see `MultiHeadAttention`; for self-attention alone.
+        window: see `MultiHeadAttention`; for a decoder's self-attention alone.
 
     As Llama has them: `norm_first=True`, `norm="rms"`, `gated=True`, `activation="silu"`,
     `attention_bias=False`, `ffn_bias=False`, `num_kv_heads`, and `rotary` with `pairs="halves"`.

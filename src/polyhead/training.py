@@ -42,20 +42,23 @@ __all__ = [
     "train",
 ]
 
-# The sum of the losses of some tokens, with gradients, and how many tokens they are.
 Loss = Callable[[nn.Module, Tensor], tuple[Tensor, int | Tensor]]
+"""The sum of the losses of some tokens, with gradients, and how many tokens they are."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """All that decides a run beside model and data: AdamW, warm-up and decay in straight lines.
 
-    steps, batch_size: how many updates there are, and examples in each, over all processes.
-    learning_rate, warmup: what it rises to, and in how many steps; then it falls to 0 at the end.
-    weight_decay: of matrices alone, neither biases nor norms.
-    betas: the shares of the past in AdamW's two averages.
-    clip: the longest gradient; a longer one is shortened to this norm.
-    seed: of the examples' order and of dropout; the model's first weights are the caller's.
+    Attributes:
+        steps: how many updates there are.
+        batch_size: how many examples each has, over all processes.
+        learning_rate: what it rises to; then it falls to 0 at the end.
+        warmup: in how many steps it rises.
+        weight_decay: of matrices alone, neither biases nor norms.
+        betas: the shares of the past in AdamW's two averages.
+        clip: the longest gradient; a longer one is shortened to this norm.
+        seed: of the examples' order and of dropout; the model's first weights are the caller's.
 
     Source: Loshchilov & Hutter 2019; the warm-up, Vaswani et al. 2017, section 5.3.
     """

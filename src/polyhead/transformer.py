@@ -113,11 +113,17 @@ class DecoderOnly(nn.Module):
 
 
 class TransformerWeights(NamedTuple):
-    """The attention weights of an encoder and decoder, a tensor for each layer."""
+    """The attention weights of an encoder and decoder, a tensor for each layer.
 
-    encoder: tuple[Tensor, ...]  # each (batch, num_heads, source_length, source_length)
-    decoder: tuple[Tensor, ...]  # each (batch, num_heads, target_length, target_length)
-    cross: tuple[Tensor, ...]  # each (batch, num_heads, target_length, source_length)
+    Attributes:
+        encoder: each (batch, num_heads, source_length, source_length)
+        decoder: each (batch, num_heads, target_length, target_length)
+        cross: each (batch, num_heads, target_length, source_length)
+    """
+
+    encoder: tuple[Tensor, ...]
+    decoder: tuple[Tensor, ...]
+    cross: tuple[Tensor, ...]
 
 
 class EncoderDecoder(nn.Module):

@@ -8,13 +8,19 @@ from typing import NamedTuple
 
 
 class Measurement(NamedTuple):
-    """One form of multi-head attention at one length."""
+    """One form of multi-head attention at one length.
+
+    Attributes:
+        pass_: "forward" or "forward and backward"
+        time: of the baseline's: projections and PyTorch's fused attention, without any check
+        mebibytes: the most that tensors hold at one time, without the input and the parameters
+    """
 
     form: str
-    pass_: str  # "forward" or "forward and backward"
+    pass_: str
     length: int
-    time: float  # of the baseline's: projections and PyTorch's fused attention, without any check
-    mebibytes: float  # the most that tensors hold at one time, without the input and the parameters
+    time: float
+    mebibytes: float
 
 
 class Measurements(NamedTuple):

@@ -15,10 +15,15 @@ from polyhead.transformer import DecoderOnly, EncoderDecoder
 
 
 class Beams(NamedTuple):
-    """What `beam_search` found, best first."""
+    """What `beam_search` found, best first.
 
-    token_ids: Integer[Tensor, "batch beam_size num_new"]  # filled up with end_id
-    scores: Float[Tensor, "batch beam_size"]  # log-probability / length penalty
+    Attributes:
+        token_ids: filled up with end_id
+        scores: log-probability / length penalty
+    """
+
+    token_ids: Integer[Tensor, "batch beam_size num_new"]
+    scores: Float[Tensor, "batch beam_size"]
 
 
 @checked

@@ -12,12 +12,12 @@ from polyhead.checked import Count, Size, checked
 from polyhead.generation.steps import Steps, evaluating
 from polyhead.transformer import DecoderOnly, EncoderDecoder
 
-# What the logits are divided by.
 Temperature = Annotated[
     int | float, "above 0 (at 0 it is greedy_decode), and finite", lambda number: 0 < number < torch.inf
 ]
-# A part of the probability.
+"""What the logits are divided by."""
 Share = Annotated[int | float, "above 0 and at most 1", lambda number: 0 < number <= 1]
+"""A part of the probability."""
 
 
 @checked

@@ -46,6 +46,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", private.switch_search_off)
     app.connect("builder-inited", private.write_chapter_by_chapter)
     app.connect("builder-inited", private.remember_highlighted)
+    app.connect("env-before-read-docs", reference.read_before_forks)
     app.connect("env-before-read-docs", private.share_the_work)
     app.connect("source-read", live.carry_data, priority=901)
     app.connect("env-updated", reference.refresh_links)

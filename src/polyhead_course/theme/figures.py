@@ -1,4 +1,4 @@
-"""Places the figures that code cells draw inside their page, where its fonts and colours reach them."""
+"""Inlines the SVG figures of code cells, so that the page's fonts and colours apply to them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from sphinx_polyglot.private import code_cells
 
 LOGGER = logging.getLogger(__name__)
 
+# matplotlib's black and white -> the page's text and background, in light and dark mode.
 COLORS = {"#000000": "currentColor", "#ffffff": "var(--pst-color-background)"}
 
 
 class InlineFigures(SphinxPostTransform):
-    """Replace the SVG images of a page's code cells by their own text."""
+    """Replace the SVG images of code cells by inline SVG elements."""
 
     # After myst-nb has chosen one form of each output (4), before images are collected for copying.
     default_priority = 6
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        """Warn of every picture without alternative text, and inline every figure."""
+        """Inline every figure, and warn about every image without alternative text."""
         images = list(self.document.findall(nodes.image))
         for image in images:
             if not image.get("alt", "").strip():
                 LOGGER.warning(
-                    "a picture without alternative text: in a code cell set mystnb: image: alt, "
-                    "elsewhere write it between the brackets",
+                    "an image has no alternative text: set mystnb: image: alt in a code cell, "
+                    "or write the text between the brackets of Markdown",
                     location=image if image.line else (self.env.docname, None),
                     type="polyglot",
                     subtype="alt",
@@ -45,7 +46,7 @@ class InlineFigures(SphinxPostTransform):
                     self._inline(image, f"figure-{number}", metadata.get(METADATA))
 
     def _inline(self, image: nodes.image, prefix: str, data: Mapping[str, Any] | None) -> None:
-        # Sphinx has made the path relative to the sources, where MyST-NB wrote it with a slash before.
+        # MyST-NB writes the path with a leading slash; Sphinx reads that as relative to the source folder.
         path = Path(self.env.srcdir, image["uri"].lstrip("/"))
         try:
             text = inline(
@@ -56,13 +57,18 @@ class InlineFigures(SphinxPostTransform):
             )
         except SvgError as error:
             LOGGER.warning(
-                "a figure cannot be shown: %s", error, location=image, type="polyglot", subtype="figure"
+                "cannot inline the figure: %s", error, location=image, type="polyglot", subtype="figure"
             )
             return
         if data is not None:
             if (module := module_of(self.config, Path(self.env.srcdir), data)).is_file():
                 text = enlivened(text, data)
             else:
-                what = "no module brings this figure to life: %s"
-                LOGGER.warning(what, module, location=image, type="polyglot", subtype="live")
+                LOGGER.warning(
+                    "the module of a live figure does not exist: %s",
+                    module,
+                    location=image,
+                    type="polyglot",
+                    subtype="live",
+                )
         image.replace_self(nodes.raw("", text, format="html"))

@@ -1,169 +1,153 @@
-"""Lets the names of the book's package lead to their entries, in the text and the code of every page."""
+"""Links the names of the book's package to their entries, in the text and the code of every page."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from polyhead_course.theme.library import Library
-from polyhead_course.theme.reference import Reference, linked
+from polyhead_course.theme.api import Api
+from polyhead_course.theme.reference import address, link, linkable_api
 from sphinx_polyglot.private import code_cells
 
-# A name, perhaps of something in something else, perhaps called.
-_NAMED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(.*\))?", re.DOTALL)
+# A name with dots, perhaps called.
+_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(.*\))?", re.DOTALL)
 _CELL = re.compile(r'(<div class="cell_input\b[^>]*>.*?<pre>)(.*?)(?=</pre>)', re.DOTALL)
 _SIGNATURE = re.compile(r'(<div class="polyglot-signature\b[^>]*>.*?<pre>)(.*?)(?=</pre>)', re.DOTALL)
-# Names in highlighted code, with dots between them, that are not part of something before them.
+# Names with dots in highlighted code, except attributes of something that is not a name.
 _TOKEN = r'<span class="n[nc]?">([\w.]+)</span>'
 _DOT = r'<span class="o">\.</span>'
-_CHAIN = re.compile(rf"(?<!{_DOT}){_TOKEN}(?:{_DOT}{_TOKEN})*")
+_DOTTED = re.compile(rf"(?<!{_DOT}){_TOKEN}(?:{_DOT}{_TOKEN})*")
 _PART = re.compile(rf"(?:{_DOT})?{_TOKEN}")
-# Most code neither imports names nor defines any.
-_TELLING = re.compile(r"^(from|def|class) ", re.MULTILINE)
-# What stands between a module and a name of it, above a listing.
-_BEHIND = " · "
-_NO_PLACE = (nodes.reference, nodes.title, nodes.term, nodes.rubric)
+# Most cells neither import names nor define any: they need not be parsed.
+_STATEMENT = re.compile(r"^(from|def|class) ", re.MULTILINE)
+# `show` prints this between a module and a name, above a listing.
+_SEPARATOR = " · "
+_UNLINKED = (nodes.reference, nodes.title, nodes.term, nodes.rubric)
 
 
 class LinkNames(SphinxPostTransform):
-    """Link the code in a page's text that is nothing but a name; headings and links stay as they are."""
+    """Link the inline code of a page that is nothing but a name, except in headings and links."""
 
     default_priority = 400
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
         """Link the names of this page."""
-        reference = Reference.from_config(self.config, self.env.app.confdir)
-        docname = self.env.docname
-        if reference is None or docname in reference.pages or not reference.ready(self.env.app):
+        app, docname = self.env.app, self.env.docname
+        api = linkable_api(app)
+        if api is None or docname in app.config.polyglot_api["pages"]:
             return
-        scope = Scope(reference.library, self.document)
-        found = [(each, scope.path_of(each)) for each in self.document.findall(nodes.literal)]
-        for literal, path in found:
+        scope = Scope(api, self.document)
+        entries = [(each, scope.entry(each)) for each in self.document.findall(nodes.literal)]
+        for literal, path in entries:
             if path:
-                address = reference.address(self.env.app, docname, path)
-                literal.replace_self(linked(address, literal.deepcopy()))
+                link(literal, address(app, api, path, docname))
 
 
-def around(node: nodes.Node) -> Iterator[nodes.Element]:
-    """Give what a node stands in, from the inside out."""
+def ancestors(node: nodes.Node) -> Iterator[nodes.Element]:
+    """Yield the elements around a node, from the innermost to the document."""
     while node.parent is not None:
         node = node.parent
         yield node
 
 
 class Scope:
-    """What names mean on a page: what its code imports from the package, and what it defines itself."""
+    """The names of a page: what its code imports from the package, and what it defines itself."""
 
-    def __init__(self, library: Library, document: nodes.document | None) -> None:
+    def __init__(self, api: Api, document: nodes.document | None) -> None:
         """Read the code of a page."""
-        self._library = library
-        self._modules = {each.path for each in library.sections}
-        self._imported: dict[str, str] = {}
-        self._own: set[str] = set()
+        self._api = api
+        self._imports: dict[str, str] = {}
+        self._definitions: set[str] = set()
         for container, _ in code_cells(document) if document is not None else ():
             for block in container.findall(nodes.literal_block):
                 if "cell_input" in block.parent.get("classes", ()):
                     self._read(block.astext())
 
     def _read(self, code: str) -> None:
-        if not _TELLING.search(code):
+        if not _STATEMENT.search(code):
             return
         try:
             statements = ast.parse(code).body
-        except SyntaxError:  # what only IPython understands
+        except SyntaxError:  # a magic of IPython
             return
         for node in statements:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                self._own.add(node.name)
+                self._definitions.add(node.name)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for each in node.names:
-                    self._imported[each.asname or each.name] = f"{node.module}.{each.name}"
+                    self._imports[each.asname or each.name] = f"{node.module}.{each.name}"
 
-    def imported(self, name: str) -> str:
-        """Give the path of a name in code: what it was imported as, the name itself elsewhere."""
+    def path(self, name: str) -> str:
+        """Return the path of a name in code, as imported; an empty one if the page itself defines it."""
         head, dot, rest = name.partition(".")
-        return f"{self._imported.get(head, head)}{dot}{rest}" if head not in self._own else ""
+        return f"{self._imports.get(head, head)}{dot}{rest}" if head not in self._definitions else ""
 
-    def path_of(self, literal: nodes.literal) -> str | None:
-        """Give the path of the entry that code in the text names, where a link can stand."""
-        named = _NAMED.fullmatch(literal.astext())
-        places = list(around(literal))
-        if named is None or any(isinstance(each, _NO_PLACE) for each in places):
+    def entry(self, literal: nodes.literal) -> str | None:
+        """Return the path of the entry that inline code names; None without one, or where no link may be."""
+        match = _NAME.fullmatch(literal.astext())
+        around = list(ancestors(literal))
+        if match is None or any(isinstance(each, _UNLINKED) for each in around):
             return None
-        name, place = named[1], literal.parent.index(literal)
-        if place > 1 and literal.parent[place - 1].astext() == _BEHIND:
-            return self._library.find(f"{literal.parent[place - 2].astext()}.{name}")
-        # What a cell prints has its own words for things.
-        if "." not in name and any("cell_output" in each.get("classes", ()) for each in places):
+        name, index = match[1], literal.parent.index(literal)
+        if index > 1 and literal.parent[index - 1].astext() == _SEPARATOR:
+            return self._api.find(f"{literal.parent[index - 2].astext()}.{name}")
+        # The words of a cell's output are seldom names of the package.
+        if "." not in name and any("cell_output" in each.get("classes", ()) for each in around):
             return None
-        if name.split(".")[0] in self._own:
+        if name.split(".")[0] in self._definitions:
             return None
-        path = self._library.find(self.imported(name)) or self._library.find(f"{self._library.name}.{name}")
-        # A word that is also a module's name mostly means something else.
-        return path if path not in self._modules or "." in name else None
+        path = self._api.find(self.path(name)) or self._api.find(f"{self._api.package.path}.{name}")
+        # A single word that is also a module's name mostly means something else.
+        return path if "." in name or path not in self._api.modules else None
 
 
 # Sphinx event: html-page-context (before the body is made lighter)
 def link_code(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Link the names in the code of a page's cells, and the types in signatures."""
-    reference = Reference.from_config(app.config, app.confdir)
-    if reference is None or "body" not in context or not reference.ready(app):
+    """Link the names in a page's code cells, and the types in signatures."""
+    api = linkable_api(app)
+    if api is None or "body" not in context:
         return
-    library = reference.library
-    modules = {each.path for each in library.sections}
     find: Callable[[str], str | None]
-    if pagename in reference.pages:
-        pattern, find = _SIGNATURE, _types(library).get
+    if pagename in app.config.polyglot_api["pages"]:
+        pattern, find = _SIGNATURE, _types(api).get
     else:
-        pattern, scope = _CELL, Scope(library, doctree)
+        pattern, scope = _CELL, Scope(api, doctree)
 
         def find(name: str) -> str | None:
-            return library.find(scope.imported(name))
+            return api.find(scope.path(name))
 
-    def address(path: str) -> str:
-        return reference.address(app, pagename, path)
+    def link_name(match: re.Match[str]) -> str:
+        """Link the longest part of a dotted name that has an entry; of a module, only the whole name."""
+        parts = list(_PART.finditer(match[0]))
+        for count in range(len(parts), 0, -1):
+            path = find(".".join(part[1] for part in parts[:count]))
+            if path and (count == len(parts) or path not in api.modules):
+                end = parts[count - 1].end()
+                return f'<a href="{address(app, api, path, pagename)}">{match[0][:end]}</a>{match[0][end:]}'
+        return match[0]
 
-    def link(code: re.Match[str]) -> str:
-        return code[1] + _CHAIN.sub(lambda names: _link(names, find, address, modules), code[2])
-
-    context["body"] = pattern.sub(link, context["body"])
+    context["body"] = pattern.sub(lambda code: code[1] + _DOTTED.sub(link_name, code[2]), context["body"])
 
 
-def _types(library: Library) -> dict[str, str]:
-    """Give the classes and kinds whose names mean one thing alone."""
-    ends: dict[str, list[str]] = {}
-    for path in library.paths:
+def _types(api: Api) -> dict[str, str]:
+    """Return the paths of classes and type aliases by name, without names that several modules share."""
+    paths_of: dict[str, list[str]] = {}
+    for path in api.pages:
         name = path.rpartition(".")[2]
         if name[:1].isupper():
-            ends.setdefault(name, []).append(path)
-    exported = {name: f"{library.name}.{name}" for name in ends}
+            paths_of.setdefault(name, []).append(path)
+    exported = {name: f"{api.package.path}.{name}" for name in paths_of}
     return {
         name: exported[name] if exported[name] in paths else paths[0]
-        for name, paths in ends.items()
+        for name, paths in paths_of.items()
         if len(paths) == 1 or exported[name] in paths
     }
-
-
-def _link(
-    names: re.Match[str],
-    find: Callable[[str], str | None],
-    address: Callable[[str], str],
-    modules: Collection[str],
-) -> str:
-    """Link as many parts of a dotted name as have an entry together; a module only where nothing follows."""
-    parts = list(_PART.finditer(names[0]))
-    for count in range(len(parts), 0, -1):
-        path = find(".".join(part[1] for part in parts[:count]))
-        if path and (count == len(parts) or path not in modules):
-            end = parts[count - 1].end()
-            return f'<a href="{address(path)}">{names[0][:end]}</a>{names[0][end:]}'
-    return names[0]

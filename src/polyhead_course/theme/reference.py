@@ -1,242 +1,205 @@
-"""The directive `api-reference`: public names of the book's package, from their docstrings."""
+"""The directive `api-reference`: the public names of the book's package, with their docstrings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+import griffe
 from docutils import nodes
+from griffe import DocstringSectionKind as Kind
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError as SphinxConfigError
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from polyhead_course.theme import docstrings
-from polyhead_course.theme.library import Entry, Library, Section
+from polyhead_course.theme.api import Api, Section, docstrings_of, methods_of, parameters_of, signature_of
 
-# What the environment remembers of the names that chapters link to.
-_SEEN = "polyglot_reference"
-_RUBRICS = {"Args": "Arguments"}
+# The attribute of the environment with the page of each name, as of the last build.
+_PAGES = "polyglot_api_pages"
+_OPTIONS = griffe.GoogleOptions(returns_multiple_items=False, warn_missing_types=False)
+_HEADINGS = {Kind.parameters: "Arguments"}
+# What docstrings have beyond Markdown: examples without a fence, and bare addresses. Code stays as it is.
+_EXTENSIONS = re.compile(
+    r"^```[\s\S]*?^```|`[^`]+`|(?P<example>^>>> .*(?:\n.+)*)|https?://(?P<address>[^\s)>\]]*[^\s)>\].,;:])",
+    re.MULTILINE,
+)
 
 
-@dataclass(frozen=True)
-class Reference:
-    """The pages of a package's names.
-
-    Attributes:
-        pages: The pages, each with the modules that stand on it; what else is exported stands on the last.
-        library: The package.
-    """
-
-    pages: Mapping[str, Collection[str]]
-    library: Library
-
-    @classmethod
-    def from_config(cls, config: Config, confdir: str | Path) -> Reference | None:
-        """Read Sphinx's configuration; None where the book has no such page."""
-        wanted = config.polyglot_api
-        if not wanted:
-            return None
-        if wanted.keys() != {"packages", "pages"} or not isinstance(wanted["pages"], dict):
-            raise SphinxConfigError(f"polyglot_api: expected packages, and pages with modules, got {wanted}")
-        modules = [each for listed in wanted["pages"].values() for each in listed]
-        return cls(
-            wanted["pages"], _library(tuple(Path(confdir, each) for each in wanted["packages"]), *modules)
-        )
-
-    def page_of(self, path: str) -> str:
-        """Give the page on which an entry stands."""
-        section = self.library.section_of(path)
-        asked = {each: docname for docname, listed in self.pages.items() for each in listed}
-        inside = (docname for each, docname in asked.items() if each.startswith(f"{section}."))
-        return asked.get(section) or next(inside, [*self.pages][-1])
-
-    def address(self, app: Sphinx, docname: str, path: str) -> str:
-        """Give the address of an entry, as a page links to it."""
-        page = self.page_of(path)
-        return f"{app.builder.get_relative_uri(docname, page) if page != docname else ''}#{path}"
-
-    def ready(self, app: Sphinx) -> bool:
-        """Whether the book has all of the pages."""
-        return app.env.found_docs >= set(self.pages)
+def configured_api(config: Config, confdir: str | Path) -> Api | None:
+    """Read the packages that the configuration names; None if it names none."""
+    settings = config.polyglot_api
+    if not settings:
+        return None
+    if settings.keys() != {"packages", "pages"} or not (
+        isinstance(settings["pages"], dict) and settings["pages"]
+    ):
+        raise SphinxConfigError(f"polyglot_api: expected packages, and pages with modules, got {settings}")
+    pages = tuple((page, tuple(modules)) for page, modules in settings["pages"].items())
+    return _read(tuple(Path(confdir, each) for each in settings["packages"]), pages)
 
 
 @lru_cache(maxsize=1)
-def _library(roots: tuple[Path, ...], *modules: str) -> Library:
-    """Read the package once in a build."""
+def _read(roots: tuple[Path, ...], pages: tuple[tuple[str, tuple[str, ...]], ...]) -> Api:
+    """Read the packages once in a build."""
+    griffe.patch_loggers(logging.getLogger)  # its warnings are warnings of the build
     try:
-        return Library(roots, modules)
-    except (ValueError, SyntaxError) as error:
+        return Api(roots, dict(pages))
+    except (ValueError, SyntaxError, griffe.GriffeError) as error:
         raise SphinxConfigError(f"polyglot_api: {error}") from None
+
+
+def linkable_api(app: Sphinx) -> Api | None:
+    """Return the configured API if the book has all of its pages."""
+    api = configured_api(app.config, app.confdir)
+    return api if api and app.env.found_docs >= set(app.config.polyglot_api["pages"]) else None
+
+
+def address(app: Sphinx, api: Api, path: str, docname: str) -> str:
+    """Return the address of an entry, relative to the page that links to it."""
+    page = api.pages[path]
+    return f"{app.builder.get_relative_uri(docname, page) if page != docname else ''}#{path}"
+
+
+def link(literal: nodes.literal, address: str) -> None:
+    """Turn code into a link."""
+    literal.replace_self(
+        nodes.reference("", "", literal.deepcopy(), refuri=address, internal=True, classes=["polyglot-name"])
+    )
 
 
 # Sphinx event: config-inited (before the languages are read)
 def share_pages(app: Sphinx, config: Config) -> None:
-    """Let the pages of names be there once, for the readers of all languages."""
+    """List the pages of names among those that readers of all languages share."""
     config.polyglot_shared = [*config.polyglot_shared, *config.polyglot_api.get("pages", ())]
+
+
+# Sphinx event: env-before-read-docs
+def read_before_forks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Read the package before the build starts processes, so that each of them has it."""
+    configured_api(app.config, app.confdir)
 
 
 # Sphinx event: env-updated
 def refresh_links(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Have every page written again where names have come, gone or moved, since any may link to them."""
-    found = Reference.from_config(app.config, app.confdir)
-    now = sorted((path, found.page_of(path)) for path in found.library.paths) if found else []
-    before = getattr(env, _SEEN, None)
-    setattr(env, _SEEN, now)
-    return [] if before in (None, now) else sorted(env.found_docs)
+    """Write every page again if names have come, gone or moved, since any page may link to them."""
+    api = configured_api(app.config, app.confdir)
+    pages = api.pages if api else {}
+    before = getattr(env, _PAGES, None)
+    setattr(env, _PAGES, pages)
+    return [] if before in (None, pages) else sorted(env.found_docs)
 
 
 class ApiReference(SphinxDirective):
-    """List the modules of this page, in each its names; before the first of all, what the package says."""
+    """List the modules of this page and their names; on the first page, after the package's docstring."""
 
     def run(self) -> list[nodes.Node]:
         """Make the sections."""
-        reference = Reference.from_config(self.config, self.env.app.confdir)
-        here = self.env.docname
-        if reference is None or here not in reference.pages:
-            raise self.error(f"polyglot_api: pages: expected {here}, where names stand")
-        if not reference.ready(self.env.app):
-            raise self.error(f"polyglot_api: expected all of {', '.join(reference.pages)} in the book")
-        writer = _Writer(self.env.app, reference, here)
-        library = reference.library
-        for file in library.files:
+        app, docname = self.env.app, self.env.docname
+        pages = [*self.config.polyglot_api.get("pages", ())]
+        api = linkable_api(app)
+        if api is None or docname not in pages:
+            raise self.error(f"polyglot_api: expected pages of the book, among them {docname}, got {pages}")
+        self.api = api
+        for file in api.files:
             self.env.note_dependency(str(file))
-        made: list[nodes.Node] = []
-        if here == next(iter(reference.pages)):
-            made += _documented(library.doc, writer.names(library.name))
-        return made + [
-            writer.module(each) for each in library.sections if reference.page_of(each.path) == here
-        ]
+        docs = self._docs(api.package) if docname == pages[0] else []
+        return [*docs, *(self._module(each) for each in api.sections if each.page == docname)]
 
+    def _module(self, section: Section) -> nodes.section:
+        path = section.module.path
+        entries = (self._entry(*each) for each in section.entries.items())
+        return _section(path, path, "polyglot-module", [*self._docs(section.module), *entries])
 
-class _Names:
-    """What names in a docstring mean: those of its module, and those that the package exports."""
+    def _entry(self, path: str, entry: griffe.Object) -> nodes.section:
+        content: list[nodes.Node] = [_signature(entry, entry.name if entry.is_attribute else path)]
+        if bases := self.api.bases(entry):
+            paragraph = nodes.paragraph("", "Base: ")
+            for number, base in enumerate(bases):
+                paragraph += [nodes.Text(", ")] * bool(number) + [nodes.literal(base, base)]
+            content.append(paragraph)
+            self._link_names(paragraph, entry)
+        # The source of a class comes after what its `__init__` documents.
+        content += sorted(self._docs(entry), key=lambda node: node.astext().startswith("Source:"))
+        for method in methods_of(entry):
+            parts = [_signature(method, method.name), *self._docs(method)]
+            content.append(
+                nodes.container("", *parts, ids=[f"{path}.{method.name}"], classes=["polyglot-method"])
+            )
+        return _section(path, entry.name, "polyglot-entry", content)
 
-    def __init__(self, writer: _Writer, module: str, entry: Entry | None = None) -> None:
-        self._writer, self._module = writer, module
-        self._own = entry.path if entry else ""
-        self._parameters: Collection[str] = entry.parameters if entry else ()
+    def _docs(self, entry: griffe.Object) -> list[nodes.Node]:
+        """Render the docstrings of a module, a name or a method."""
+        sections = [each for text in docstrings_of(entry) for each in text.parse("google", **_OPTIONS)]
+        content = nodes.container("", *(node for each in sections for node in self._docstring_section(each)))
+        for code in content.findall(nodes.literal_block):
+            if code["language"] == "none":  # indented, and Markdown cannot say what it is
+                code["language"] = "python"
+        self._link_names(content, entry)
+        return content.children
 
-    def code(self, text: str) -> nodes.Node:
-        literal = nodes.literal(text, text)
-        name = text.partition("(")[0]
-        if name in self._parameters:
-            return literal
-        library = self._writer.reference.library
-        paths = (name, f"{self._module}.{name}", f"{library.name}.{name}")
-        found = next(filter(None, map(library.find, paths)), None)
-        return literal if found in (None, self._own) else self._writer.linked(found, literal)
-
-
-@dataclass(frozen=True)
-class _Writer:
-    """Writes what stands on a page.
-
-    Attributes:
-        app: The build.
-        reference: The pages.
-        docname: The page.
-    """
-
-    app: Sphinx
-    reference: Reference
-    docname: str
-
-    def names(self, module: str, entry: Entry | None = None) -> _Names:
-        return _Names(self, module, entry)
-
-    def linked(self, path: str | None, literal: nodes.literal) -> nodes.Node:
-        return linked(self.reference.address(self.app, self.docname, path), literal) if path else literal
-
-    def module(self, module: Section) -> nodes.section:
-        section = _section(module.path, module.path, "polyglot-module")
-        section += _documented(module.doc, self.names(module.path))
-        section += [self._entry(entry) for entry in module.entries]
-        return section
-
-    def _entry(self, entry: Entry) -> nodes.section:
-        section = _section(entry.path, entry.name, "polyglot-entry")
-        section += _signature(entry)
-        names = self.names(entry.module, entry)
-        if entry.bases:
-            parts: list[nodes.Node] = [nodes.Text("Base: ")]
-            for base in entry.bases:
-                found = self.reference.library.find(base)
-                parts += [nodes.Text(", ")] * (len(parts) > 1)
-                parts.append(self.linked(found, nodes.literal(base, base)))
-            section += nodes.paragraph("", "", *parts)
-        fields = [each.name for each in entry.fields]
-        told = [node for doc in entry.docs for node in _documented(doc, names, fields)]
-        # Where it is from stands last, behind what its parameters are.
-        section += sorted(told, key=lambda node: node.astext().startswith("Source:"))
-        commented = [(each.name, each.comment) for each in entry.fields if each.comment]
-        if commented:
-            section += [nodes.rubric("", "Attributes"), _definitions(commented, names)]
-        for method in entry.methods:
-            box = nodes.container(ids=[method.path], classes=["polyglot-method"])
-            box += _signature(method)
-            for doc in method.docs:
-                box += _documented(doc, self.names(method.module, method))
-            section += box
-        return section
-
-
-def linked(address: str, literal: nodes.literal) -> nodes.reference:
-    """Let code lead to the entry of what it names."""
-    return nodes.reference("", "", literal, refuri=address, internal=True, classes=["polyglot-name"])
-
-
-def _section(identifier: str, name: str, kind: str) -> nodes.section:
-    title = nodes.title("", "", nodes.literal(name, name))
-    return nodes.section("", title, ids=[identifier], classes=[kind])
-
-
-def _signature(entry: Entry) -> nodes.literal_block:
-    return nodes.literal_block(
-        entry.signature, entry.signature, language="python", classes=["polyglot-signature"]
-    )
-
-
-def _documented(doc: str, names: _Names, fields: Collection[str] = ()) -> Iterator[nodes.Node]:
-    if not doc:
-        return
-    for block in docstrings.blocks(doc, fields):
-        if block.kind == "code":
-            yield nodes.literal_block(block.text, block.text, language="python")
-        elif block.kind == "heading":
-            yield nodes.rubric("", _RUBRICS.get(block.text, block.text))
-        elif block.kind == "names":
-            yield _definitions(block.items, names)
-        elif block.kind == "points":
-            items = [nodes.list_item("", _paragraph(text, names)) for _, text in block.items]
-            yield nodes.bullet_list("", *items)
+    def _docstring_section(self, section: griffe.DocstringSection) -> Iterator[nodes.Node]:
+        if section.kind is Kind.text:
+            yield from self._markdown(section.value)
+            return
+        title = section.title or _HEADINGS.get(section.kind, section.kind.value.capitalize())
+        if section.kind is Kind.admonition and title.lower().replace(" ", "-") != section.value.kind:
+            # "Source: Euclid," and an indented line: a paragraph, but to griffe a heading with a title.
+            first = f"{section.value.kind.capitalize()}: {title}"
+            yield from self._markdown(f"{first}\n{section.value.contents}")
+            return
+        yield nodes.rubric("", title)
+        if section.kind is Kind.admonition:  # any other heading, such as "Note:" or "Example:"
+            yield from self._markdown(section.value.contents)
+        elif section.kind is Kind.examples:
+            yield from self._markdown("\n\n".join(text for _, text in section.value))
+        elif section.kind in {Kind.returns, Kind.yields}:
+            for each in section.value:
+                yield from self._markdown(
+                    f"{each.name}: {each.description}" if each.name else each.description
+                )
         else:
-            yield _paragraph(block.text, names)
+            definitions = nodes.definition_list()
+            for each in section.value:
+                name = getattr(each, "name", None) or str(each.annotation)
+                definitions += nodes.definition_list_item(
+                    "",
+                    nodes.term("", "", nodes.literal(name, name)),
+                    nodes.definition("", *self._markdown(each.description)),
+                )
+            yield definitions
 
-
-def _definitions(items: Collection[tuple[str, str]], names: _Names) -> nodes.definition_list:
-    made = nodes.definition_list()
-    for name, text in items:
-        term = nodes.term()
-        for number, each in enumerate(name.split(", ")):
-            term += [nodes.Text(", ")] * bool(number) + [nodes.literal(each, each)]
-        made += nodes.definition_list_item("", term, nodes.definition("", _paragraph(text, names)))
-    return made
-
-
-def _paragraph(text: str, names: _Names) -> nodes.paragraph:
-    made = nodes.paragraph()
-    for kind, part in docstrings.inlines(text):
-        if kind == "code":
-            made += names.code(part)
-        elif kind == "url":
+    def _markdown(self, text: str) -> list[nodes.Node]:
+        def markdown(match: re.Match[str]) -> str:
+            if match["example"]:
+                return f"```python\n{match[0]}\n```"
             # The theme draws an icon, which no font here has, at an address that is its own text.
-            made += nodes.reference("", part.partition("://")[2], refuri=part)
-        elif kind == "emphasis":
-            made += nodes.emphasis("", part)
-        else:
-            made += nodes.Text(part)
-    return made
+            return f"[{match['address']}](<{match[0]}>)" if match["address"] else match[0]
+
+        return self.parse_text_to_nodes(_EXTENSIONS.sub(markdown, text))
+
+    def _link_names(self, content: nodes.Element, entry: griffe.Object) -> None:
+        """Link the code that names something of the entry's module or of the package."""
+        parameters = {each.name for each in parameters_of(entry)}
+        for literal in [*content.findall(nodes.literal)]:
+            name = literal.astext().partition("(")[0]
+            if name in parameters or isinstance(literal.parent, nodes.term):
+                continue
+            paths = (name, f"{entry.module.path}.{name}", f"{self.api.package.path}.{name}")
+            path = next(filter(None, map(self.api.find, paths)), None)
+            if path and path != self.api.find(entry.path):
+                link(literal, address(self.env.app, self.api, path, self.env.docname))
+
+
+def _section(identifier: str, name: str, kind: str, content: Iterable[nodes.Node]) -> nodes.section:
+    title = nodes.title("", "", nodes.literal(name, name))
+    return nodes.section("", title, *content, ids=[identifier], classes=[kind])
+
+
+def _signature(entry: griffe.Object, name: str) -> nodes.literal_block:
+    text = signature_of(entry, name)
+    return nodes.literal_block(text, text, language="python", classes=["polyglot-signature"])

@@ -1,4 +1,4 @@
-"""Rewrites an SVG picture so that it can stand inside a page: sized, coloured and named by the page."""
+"""Turns an SVG file into an element of a page, with the page's colours and fonts and an accessible name."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ _XLINK = "http://www.w3.org/1999/xlink"
 _UNITS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4}
 _LENGTH = re.compile(r"([0-9.]+)\s*([a-z]*)")
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([^'\")]+)['\"]?\s*\)")
-_PAINTED = ("fill", "stroke", "stop-color")
+_COLOR_PROPERTIES = ("fill", "stroke", "stop-color")
 
 
 class SvgError(ValueError):
-    """A picture that cannot be placed in a page."""
+    """An SVG file that cannot be inlined in a page."""
 
 
 def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str]) -> str:
-    """Make an `<svg>` element for a page from the text of an SVG file.
+    """Return an `<svg>` element for a page.
 
     Args:
-        text: The file.
-        prefix: What every id of the picture begins with; unique on the page.
+        text: The content of an SVG file.
+        prefix: The prefix of every id in the element; unique on the page.
         label: The alternative text.
-        colors: Colours of the file -> what the page says instead, such as `currentColor`.
+        colors: Replacements for colours of the file, such as "currentColor" for "#000000".
+
+    Raises:
+        SvgError: The text is not an SVG file, or has no size.
     """
     try:
         root = ET.fromstring(text)
@@ -39,17 +42,17 @@ def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str]) -> 
     width, height = _size(root)
     _strip(root)
     _rename_ids(root, prefix)
-    known = {_normal(source): target for source, target in colors.items()}
+    replacements = {_canonical(color): replacement for color, replacement in colors.items()}
     for element in root.iter():
-        _restyle(element, known, prefix)
+        _restyle(element, replacements, prefix)
     shrink(root)
-    # Its words are told by the label: nobody hears them twice.
-    inside = ET.Element("g", {"aria-hidden": "true"})
-    inside[:], root[:] = root[:], [inside]
+    # A screen reader reads the label, and must not read the words of the figure as well.
+    hidden = ET.Element("g", {"aria-hidden": "true"})
+    hidden[:], root[:] = root[:], [hidden]
     root.attrib.setdefault("viewBox", f"0 0 {width:g} {height:g}")
     root.attrib.update(
         {
-            # Text without a fill is black to SVG, and matplotlib leaves black out.
+            # SVG's default fill is black, and matplotlib does not write the default.
             "fill": "currentColor",
             "id": prefix,
             "class": "polyglot-figure",
@@ -63,25 +66,25 @@ def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str]) -> 
 
 
 def _size(root: ET.Element) -> tuple[float, float]:
-    """Give the picture's natural size in pixels."""
+    """Return the width and height in pixels."""
     sizes = []
-    for side, place in (("width", 2), ("height", 3)):
+    for side, index in (("width", 2), ("height", 3)):
         match = _LENGTH.fullmatch(root.get(side, "").strip())
         box = root.get("viewBox", "").replace(",", " ").split()
         if match and match[2] in _UNITS:
             sizes.append(float(match[1]) * _UNITS[match[2]])
         elif len(box) == 4:
-            sizes.append(float(box[place]))
+            sizes.append(float(box[index]))
         else:
-            raise SvgError("it has neither width and height nor a viewBox")
+            raise SvgError("expected width and height, or a viewBox")
     return sizes[0], sizes[1]
 
 
 def _strip(root: ET.Element) -> None:
-    """Drop metadata, scripts, the ground and namespaces: in a page, SVG elements have their plain names."""
+    """Remove metadata, scripts, the background and namespaces, which elements of a page do not have."""
     for parent in root.iter():
         for child in list(parent):
-            # Matplotlib calls the sheet that it paints on so; the page, or a box on it, is the sheet here.
+            # matplotlib's id for the figure's background, which would cover that of the page.
             if child.tag in {f"{{{_SVG}}}metadata", f"{{{_SVG}}}script"} or child.get("id") == "patch_1":
                 parent.remove(child)
     for element in root.iter():
@@ -94,7 +97,7 @@ def _strip(root: ET.Element) -> None:
 
 
 def _rename_ids(root: ET.Element, prefix: str) -> None:
-    """Keep the ids that something refers to, made unique; every other one would only risk a clash."""
+    """Make the ids that are referred to unique on the page, and remove the others."""
     used: set[str] = set()
     for element in root.iter():
         for name, value in element.attrib.items():
@@ -113,15 +116,16 @@ def _rename_ids(root: ET.Element, prefix: str) -> None:
 
 
 def _restyle(element: ET.Element, colors: Mapping[str, str], prefix: str) -> None:
+    """Replace colours and fonts."""
     if element.tag == "style" and element.text:
-        # A rule of the picture must not reach the page.
+        # Without the id in its selector, a rule would apply to the whole page.
         element.text = re.sub(r"([^{},]+)(?=[,{])", rf"#{prefix} \1", element.text)
     style = _declarations(element.get("style", ""))
-    for name in _PAINTED:
-        if name in element.attrib and (color := colors.get(_normal(element.attrib[name]))):
+    for name in _COLOR_PROPERTIES:
+        if name in element.attrib and (color := colors.get(_canonical(element.attrib[name]))):
             del element.attrib[name]
             style.setdefault(name, color)
-        if name in style and (color := colors.get(_normal(style[name]))):
+        if name in style and (color := colors.get(_canonical(style[name]))):
             style[name] = color
     if element.tag in {"text", "tspan"}:
         _use_page_font(style)
@@ -135,16 +139,17 @@ def _declarations(style: str) -> dict[str, str]:
 
 
 def _use_page_font(style: dict[str, str]) -> None:
-    """Let the page's fonts write a picture's text, but for code."""
+    """Remove the font family, so that the page's applies; code keeps its own."""
     if "monospace" in style.get("font-family", "") + style.get("font", ""):
         return
     style.pop("font-family", None)
     if "font" in style:
-        style["font-family"] = "inherit"  # after `font`, which sets it
+        style["font-family"] = "inherit"  # behind `font`, which also sets the family
 
 
 @lru_cache
-def _normal(color: str) -> str:
+def _canonical(color: str) -> str:
+    """Write a colour in lower case, with six digits."""
     color = color.strip().lower()
     if re.fullmatch("#[0-9a-f]{3}", color):
         return "#" + "".join(2 * digit for digit in color[1:])

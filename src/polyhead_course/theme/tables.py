@@ -1,4 +1,4 @@
-"""Says what the cells of a table are: the first row names the columns, the first column the rows."""
+"""Marks up tables: the first row names the columns, the first column the rows."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from unicodedata import east_asian_width
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from polyhead_course.theme.names import around
+from polyhead_course.theme.names import ancestors
 
-# A heading of nothing, or of a formula alone, which axe takes for nothing.
-_WORDLESS = re.compile(
+# An empty header cell, or one with a formula alone, which axe reports as empty.
+_EMPTY_HEADER = re.compile(
     r'<th class="([^"]*)">(\s*(?:<p>(?:<math (?:(?!</math>).)*</math>)?</p>)?\s*)</th>', re.DOTALL
 )
-# From how many rows on a table is one to look things up in, so that each row has a place of its own.
-_MANY_ROWS = 10
-# Up to how wide a text of one line is, and how wide one that wants room.
+# Readers look things up in a table with so many rows, and link to single ones.
+_MIN_LINKED_ROWS = 10
+# Widths in columns of text: up to the first, a column does not wrap; above the second, it gets more room.
 _SHORT, _LONG = 12, 60
-_COLUMN, _ROW = '<th class="head', '<th class="stub'
+_COLUMN_HEADER, _ROW_HEADER = '<th class="head', '<th class="stub'
 
 
 class NameRows(SphinxPostTransform):
-    """Make the first cell of each row its heading: Markdown has no sign for that."""
+    """Make the first cell of each row its header: Markdown has no syntax for that."""
 
     default_priority = 500
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        """Mark the first column of each table that has more than one, and columns of short or long text."""
-        self._numbers: Counter[str] = Counter()
+        """Mark the header column of tables with several columns, and columns with short or long text."""
+        self._row_counts: Counter[str] = Counter()
         for group in self.document.findall(nodes.tgroup):
             first, *others = group.findall(nodes.colspec)
             if others:
@@ -39,30 +39,31 @@ class NameRows(SphinxPostTransform):
             rows = [
                 row.children for part in group.children for row in part.children if isinstance(row, nodes.row)
             ]
-            if len(rows) >= _MANY_ROWS:
-                self._name_places(group)
-            # Where cells span several columns, it is open whose text is how wide.
+            if len(rows) >= _MIN_LINKED_ROWS:
+                self._add_row_ids(group)
+            # With cells that span several columns, the width of a single column is unknown.
             for column in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
                 longest = max(width(cell.astext()) for cell in column)
                 if kind := "short" if longest <= _SHORT else "long" if longest > _LONG else "":
                     for cell in column:
                         cell["classes"].append(f"polyglot-{kind}")
 
-    def _name_places(self, group: nodes.tgroup) -> None:
-        """Name the rows of a table after what it stands in: the same names in every language."""
-        owner = next((each["ids"][0] for each in around(group) if each.get("ids")), "table")
+    def _add_row_ids(self, group: nodes.tgroup) -> None:
+        """Number the rows of a table after the id of the section around it, the same in every language."""
+        owner = next((each["ids"][0] for each in ancestors(group) if each.get("ids")), "table")
         for body in group.findall(nodes.tbody):
             for row in body.findall(nodes.row):
-                self._numbers[owner] += 1
-                row["ids"].append(f"{owner}-row-{self._numbers[owner]}")
+                self._row_counts[owner] += 1
+                row["ids"].append(f"{owner}-row-{self._row_counts[owner]}")
 
 
 def width(text: str) -> int:
-    """Count the columns that a text takes: a Chinese or Korean character takes two."""
+    """Return the width of a text in columns; a Chinese or Korean character is two wide."""
     return sum(1 + (east_asian_width(each) in "WF") for each in text)
 
 
 def name_cells(body: str) -> str:
-    """Say of each heading what it names; one without words is a cell as any other."""
-    body = _WORDLESS.sub(r'<td class="\1">\2</td>', body)
-    return body.replace(_COLUMN, f'<th scope="col"{_COLUMN[3:]}').replace(_ROW, f'<th scope="row"{_ROW[3:]}')
+    """Add the scope to each header cell; one without words becomes an ordinary cell."""
+    body = _EMPTY_HEADER.sub(r'<td class="\1">\2</td>', body)
+    body = body.replace(_COLUMN_HEADER, f'<th scope="col"{_COLUMN_HEADER[3:]}')
+    return body.replace(_ROW_HEADER, f'<th scope="row"{_ROW_HEADER[3:]}')

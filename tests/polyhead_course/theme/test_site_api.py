@@ -1,23 +1,25 @@
-"""The page of a package's names, and the links that lead to it."""
+"""The public names of a package, their pages, and the links that lead there."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from polyhead_course.theme.api import Api, methods_of, signature_of
 from tests.books.fixtures import BOOKS
 from tests.building import Built, build, copy
 from tests.pages import broken_links, check_site
-from tests.polyglot_book.shapes import write_shapes
+from tests.polyhead_course.theme.shapes import write_shapes
 
 CONFIG = """
     polyglot_api:
-      package: shapes
+      packages: [shapes]
       pages:
-        book/api: [areas, areas.halved, kinds]
-        book/api-more: [solids]
+        book/api: [shapes.areas, shapes.areas.halved, shapes.kinds]
+        book/api-more: [shapes.solids]
 """
 PAGE = """---
 description: All names.
@@ -49,6 +51,101 @@ def late():
     return shapes.area(kinds.Square.grown, kinds.more, x.shapes.area, area)
 """
 OUTPUT = "`shapes.areas` · `area`\n\n`shapes.kinds` · `late`, `area`"
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    pages = {
+        "first": ["shapes.areas", "shapes.areas.halved", "shapes.kinds"],
+        "second": ["shapes.solids", "shapes.solids.parts"],
+    }
+    return Api([write_shapes(tmp_path_factory.mktemp("shapes"))], pages)
+
+
+def test_public_is_what_a_module_or_its_package_exports(shapes: Api) -> None:
+    assert {each.module.path: (each.page, [*each.entries]) for each in shapes.sections} == {
+        "shapes.areas": ("first", ["shapes.area", "shapes.areas.halved"]),
+        "shapes.kinds": (
+            "first",
+            ["shapes.kinds.Shape", "shapes.kinds.Square", "shapes.kinds.Corner", "shapes.kinds.Line"],
+        ),
+        "shapes.solids": ("second", ["shapes.solids.volume", "shapes.solids.SIDES", "shapes.solids.prism"]),
+        "shapes.solids.parts": ("second", ["shapes.solids.parts.edge"]),
+        # Exported, but in no module that a page lists.
+        "shapes.other": ("second", ["shapes.late"]),
+    }
+    assert shapes.pages["shapes.kinds.Square.grown"] == "first"
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("shapes.area", "shapes.area"),
+        ("shapes.areas.area", "shapes.area"),
+        ("shapes.solids.area", "shapes.area"),
+        ("shapes.solids.parts.volume", "shapes.solids.volume"),
+        ("shapes.kinds.Square.grown", "shapes.kinds.Square.grown"),
+        ("shapes.kinds.Square.sides", "shapes.kinds.Shape.sides"),
+        ("shapes.kinds", "shapes.kinds"),
+        ("shapes.solids.parts", "shapes.solids.parts"),
+        ("shapes.solids.prism", "shapes.solids.prism"),  # what the package imports, not its module
+        ("shapes.other", "shapes.other"),
+        ("shapes.areas.rounded", None),
+        ("shapes.areas._secret", None),
+        ("shapes.kinds.Square._hidden", None),
+        ("shapes.kinds.Square.grown.more", None),
+        ("shapes.nothing", None),
+        ("shapes", None),
+        ("math.sqrt", None),
+    ],
+)
+def test_a_name_is_found_by_every_way_to_it(shapes: Api, path: str, wanted: str | None) -> None:
+    assert shapes.find(path) == wanted
+
+
+def test_signatures_are_those_of_the_source(shapes: Api) -> None:
+    found = {
+        path: signature_of(entry, path) for each in shapes.sections for path, entry in each.entries.items()
+    }
+    assert found["shapes.area"].split("\n") == [
+        "shapes.area(",
+        '    sides: Float[Tensor, "batch two"],',
+        "    *,",
+        "    scale: float = 1.5,",
+        ") -> float",
+    ]
+    assert found["shapes.areas.halved"].split("\n") == [
+        "shapes.areas.halved(",
+        '    first: Float[Tensor, "*batch a_long_name"],',
+        "    /,",
+        '    second: str = "no",',
+        "    *rest: int,",
+        "    **options: bool,",
+        ') -> Float[Tensor, "*batch a_long_name"]',
+    ]
+    assert found["shapes.kinds.Shape"] == "shapes.kinds.Shape(name)"
+    assert found["shapes.kinds.Square"] == "shapes.kinds.Square(name)"  # its base's parameters
+    assert found["shapes.kinds.Corner"] == "shapes.kinds.Corner(x: int, y: int = 3, tags: list = list())"
+    assert found["shapes.kinds.Line"] == "shapes.kinds.Line(start: Corner, width: float = 1.0)"
+    assert found["shapes.solids.SIDES"] == "shapes.solids.SIDES: dict[str, int] = ..."
+    shape, line = (shapes.package["kinds"][name] for name in ("Shape", "Line"))
+    assert [signature_of(each, each.name) for each in (*methods_of(shape), *methods_of(line))] == [
+        *("sides: int", "make(name) -> Shape", "of(name, /)", "length: float")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "message"),
+    [
+        ("shapes", "shapes.nowhere", "page: no module or name 'shapes.nowhere' in shapes"),
+        ("shapes", "shapes.areas.nothing", "page: no module or name 'shapes.areas.nothing' in shapes"),
+        (".", "areas", r"expected a package, with a file __init__\.py"),
+    ],
+)
+def test_what_does_not_exist_is_an_error(tmp_path: Path, package: str, name: str, message: str) -> None:
+    write_shapes(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        Api([tmp_path / package], {"page": [name]})
 
 
 def notebook() -> str:
@@ -98,10 +195,11 @@ def test_the_pages_have_each_name_once(book: Built) -> None:
     assert ids == [
         *("shapes.areas", "shapes.area", "shapes.areas.halved"),
         *("shapes.kinds", "shapes.kinds.Shape", "shapes.kinds.Square", "shapes.kinds.Corner"),
+        "shapes.kinds.Line",
     ]
     more = book.page("book/api-more")
     assert [each.attributes["id"] for each in more.css("article section section")] == [
-        *("shapes.solids", "shapes.solids.volume", "shapes.solids.SIDES"),
+        *("shapes.solids", "shapes.solids.volume", "shapes.solids.SIDES", "shapes.solids.prism"),
         *("shapes.other", "shapes.late"),
     ]
     assert ("Shapes and their sizes." in page.text(), "Shapes and their sizes." in more.text()) == (
@@ -118,6 +216,37 @@ def test_the_pages_have_each_name_once(book: Built) -> None:
     assert links == ["#shapes.areas.halved", "https://example.org/areas"]
     method = page.css_first('[id="shapes.kinds.Shape.make"]')
     assert [each.attributes["href"] for each in method.css("a")] == ["#shapes.kinds.Shape", "#shapes.area"]
+
+
+def test_docstrings_are_markdown_with_sections_and_examples(book: Built) -> None:
+    page = book.page("book/api")
+    entry = page.css_first('[id="shapes.areas.halved"]')
+    assert [each.text() for each in entry.css(".rubric")] == ["Example", "Examples", "Returns", "Raises"]
+    assert [each.text() for each in entry.css("section > ul p")] == ["a", "b,\nc"]
+    assert [each.text() for each in entry.css("section > ul :is(code, em)")] == ["a", "b"]
+    assert [each.text() for each in entry.css("section > p:not(.rubric)")] == [
+        *("Half of it.", "As code:", "See example.org/a_(b):", "Then more.", "What comes.", "And: more.")
+    ]
+    assert entry.css_first("section > p > a").attributes["href"] == "https://example.org/a_(b"
+    assert [
+        (term.text(), text.text().strip())
+        for term, text in zip(entry.css("dt"), entry.css("dd"), strict=True)
+    ] == [("ValueError", "a\nis negative.")]
+    code = entry.css_first(".highlight-python:not(.polyglot-signature) pre")
+    assert code.text() == "half = 0.5\n" and code.css(".mf"), "highlighted"
+    examples = page.css("pre:has(.gp)")
+    assert [[line.rstrip() for line in each.text().splitlines()] for each in examples] == [
+        [">>> area([3, 5])", "22.5"],
+        [">>> halved(4, scale=2)", "4.0", ">>> halved(2)", "1.0"],
+        [">>> halved(6)", "3.0"],
+    ]
+    assert [each.text() for each in examples[1].css(".go")] == ["4.0", "1.0"], "output is no code"
+    fields = page.css_first('[id="shapes.kinds.Corner"]')
+    assert [each.text() for each in fields.css(".rubric, dt, dd p")] == ["Attributes", "x", "to the right"]
+    more = book.page("book/api-more")
+    assert more.css_first('[id="shapes.solids.prism"]').css("p")[-1].text() == "Source: Euclid,\nbook XI."
+    constant = more.css_first('[id="shapes.solids.SIDES"]')
+    assert constant.css_first("p").text() == "How many sides each has."
 
 
 def links(book: Built, docname: str, selector: str) -> list[tuple[str, str]]:
@@ -195,14 +324,31 @@ def test_what_changes_in_the_package_changes_on_the_pages(tmp_path: Path) -> Non
     assert build(root).code == 0
     source = root / "shapes/areas.py"
     source.write_text(source.read_text(encoding="utf-8").replace("Half of it", "A half"), encoding="utf-8")
-    told = build(root)
-    assert told.read() == {"book/api", "book/api-more"}
-    assert "book/ko/02-heads" not in told.written()
-    assert told.page("book/api").css_first('[id="shapes.areas.halved"] p').text() == "A half."
+    built = build(root)
+    assert built.read() == {"book/api", "book/api-more"}
+    assert "book/ko/02-heads" not in built.written()
+    assert built.page("book/api").css_first('[id="shapes.areas.halved"] p').text() == "A half."
 
-    source.write_text(source.read_text(encoding="utf-8").replace("halved", "quartered"), encoding="utf-8")
-    gone = build(root)
-    assert gone.read() == {"book/api", "book/api-more"}
-    assert "book/ko/02-heads" in gone.written()
-    assert "shapes.areas.halved" not in [text for text, _ in links(gone, "book/ko/02-heads", "article p")]
-    assert broken_links(gone.html) == []
+    kinds = root / "shapes/kinds.py"
+    kinds.write_text(kinds.read_text(encoding="utf-8").replace("Corner", "Vertex"), encoding="utf-8")
+    renamed = build(root)
+    assert renamed.read() == {"book/api", "book/api-more"}
+    assert "book/ko/02-heads" in renamed.written()
+    assert "Corner" not in [text for text, _ in links(renamed, "book/ko/02-heads", "article p")]
+    assert broken_links(renamed.html) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("        scale: a factor.", "        scales: a factor.", "Parameter 'scales' does not appear"),
+        ("def rounded(x):", "def rounded(x:", r"polyglot_api: .*areas\.py, line"),
+    ],
+)
+def test_a_mistake_in_the_package_is_a_warning(tmp_path: Path, old: str, new: str, message: str) -> None:
+    root = written(tmp_path / "four")
+    source = root / "shapes/areas.py"
+    source.write_text(source.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    built = build(root)
+    assert built.code != 0
+    assert re.search(message, built.log), built.log

@@ -130,12 +130,18 @@ SAYS = """button => new MutationObserver((_, observer) => {
 }).observe(button, { attributeFilter: ["title"] })"""
 
 
-def test_code_can_be_copied(window: Browser, address: str) -> None:
+SESSION = ">>> for x in (3, 5):\n...     print(x)\n3\n5\n>>> x"
+
+
+@pytest.mark.parametrize("session", [False, True])
+def test_code_can_be_copied(window: Browser, address: str, session: bool) -> None:
     with visit(window, address, permissions=["clipboard-read", "clipboard-write"]) as seen:
         seen.page.goto(PAGE)
         seen.page.wait_for_selector(".copybtn", state="attached")
         block = seen.page.locator(".cell_input .highlight").first
         assert seen.page.locator(".cell_output .copybtn").count() == 0
+        if session:
+            block.locator("pre").evaluate(f"pre => {{ pre.textContent = {SESSION!r}; }}")
         block.hover()
         button = block.locator(".copybtn")
         assert button.get_attribute("aria-label") == "클립보드에 복사"
@@ -144,7 +150,8 @@ def test_code_can_be_copied(window: Browser, address: str) -> None:
         button.click()
         expect(seen.page.locator("body")).to_have_attribute("data-said", "복사했습니다!")
         copied = seen.page.evaluate("navigator.clipboard.readText()")
-        assert copied.strip() == block.locator("pre").inner_text().strip()
+        wanted = "for x in (3, 5):\n    print(x)\nx" if session else block.locator("pre").inner_text()
+        assert copied.strip() == wanted.strip()
 
 
 def test_the_contents_mark_the_section_that_is_read(window: Browser, address: str) -> None:

@@ -111,7 +111,7 @@ def test_a_figure_lives_where_its_module_is_there(tmp_path: Path, there: bool) -
     figures = page.css("[data-live]")
     if not there:
         assert built.code != 0
-        assert any("no module brings this figure to life" in warning for warning in built.warnings)
+        assert any("the module of a live figure does not exist" in warning for warning in built.warnings)
         assert not figures
         return
     assert built.code == 0, built.log

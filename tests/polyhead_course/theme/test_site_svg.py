@@ -117,14 +117,14 @@ def test_squares_of_one_colour_are_one_path() -> None:
     )
 
 
-def test_corners_are_said_by_their_way_from_the_one_before_without_drift() -> None:
+def test_relative_paths_do_not_drift() -> None:
     corners = [(round(0.1 * step, 2), round(7.07 * step % 10, 2)) for step in range(1, 200)]
     lines = " ".join(f"{'L' if number else 'M'} {x} {y}" for number, (x, y) in enumerate(corners))
     path = re.search('d="([^"]*)"', _shrunk(f'<path d="{lines}" style="fill:red" />'))
     assert path and len(path[1]) < 0.75 * len(lines)
-    ways = [(float(x), float(y)) for x, y in re.findall(r"[ml](-?[.\d]+) ?(-?[.\d]+)", path[1])]
-    assert len(ways) == len(corners)
-    assert tuple(map(sum, zip(*ways, strict=True))) == pytest.approx(corners[-1])
+    steps = [(float(x), float(y)) for x, y in re.findall(r"[ml](-?[.\d]+) ?(-?[.\d]+)", path[1])]
+    assert len(steps) == len(corners)
+    assert tuple(map(sum, zip(*steps, strict=True))) == pytest.approx(corners[-1])
 
 
 def test_what_lies_over_another_stays_where_it_is() -> None:

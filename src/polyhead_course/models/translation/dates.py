@@ -25,12 +25,14 @@ GB_MONTHS = tuple("Sept" if name == "Sep" else name for name in US_MONTHS)
 MONTH_NUMBERS = {
     name: number for names in (MONTHS, US_MONTHS, GB_MONTHS) for number, name in enumerate(names, 1)
 }
-# CLDR's full, long and medium form, in the order of the United States, and of Great Britain. The short one is
-# left out, since 9/12/2026 is a day of September here and of December there.
 FORMS = (
     "{weekday}, {month} {day}, {year}", "{month} {day}, {year}", "{us} {day}, {year}",
     "{weekday}, {day} {month} {year}", "{day} {month} {year}", "{day} {gb} {year}",
 )  # fmt: skip
+"""CLDR's full, long and medium form, in the order of the United States, and of Great Britain.
+
+The short one is left out, since 9/12/2026 is a day of September here and of December there.
+"""
 _PARTS = {
     "weekday": f"(?P<weekday>{'|'.join(WEEKDAYS)})",
     "month": f"(?P<month>{'|'.join(MONTHS)})",

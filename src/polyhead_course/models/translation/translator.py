@@ -27,12 +27,17 @@ LONGEST = 32  # characters and the end; "2026년 11월 20일 금요일" has 17
 
 
 class Translation(NamedTuple):
-    """A text, and where the model looked when it wrote each character."""
+    """A text, and where the model looked when it wrote each character.
+
+    Attributes:
+        target_tokens: the characters of the text
+        weights: the last layer's cross-attention, the heads' mean
+    """
 
     text: str
     source_tokens: tuple[str, ...]
-    target_tokens: tuple[str, ...]  # the characters of the text
-    weights: Float[Tensor, "num_target num_source"]  # the last layer's cross-attention, the heads' mean
+    target_tokens: tuple[str, ...]
+    weights: Float[Tensor, "num_target num_source"]
 
 
 class Vocabulary:

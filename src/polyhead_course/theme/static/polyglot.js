@@ -275,8 +275,11 @@
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.(".copybtn");
     if (!button) return;
+    const text = button.parentElement.querySelector("pre").innerText.trimEnd();
+    // Of a session with prompts only what was typed.
+    const typed = text.split("\n").filter((line) => /^(>>>|\.\.\.)/.test(line)).map((line) => line.slice(4)).join("\n");
     let said = "Copied!";
-    try { await navigator.clipboard.writeText(button.parentElement.querySelector("pre").innerText.trimEnd() + "\n"); }
+    try { await navigator.clipboard.writeText((text.startsWith(">>>") ? typed : text) + "\n"); }
     catch { said = "Failed to copy"; }
     button.classList.toggle("success", said === "Copied!");
     button.title = words[said];

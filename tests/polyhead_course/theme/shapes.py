@@ -31,12 +31,47 @@ def area(sides: Float[Tensor, "batch two"], *, scale: float = 1.5) -> float:
         scale: a factor.
 
     Source: Euclid, book I.
+
+    >>> area([3, 5])
+    22.5
     """
 
 def halved(
-    first: "Float[Tensor, '*batch a_long_name']", /, second: str = "no", *rest: int, **options: bool,
+    first: Float[Tensor, "*batch a_long_name"], /, second: str = "no", *rest: int, **options: bool,
 ) -> Float[Tensor, "*batch a_long_name"]:
-    """Half of it."""
+    """Half of it.
+
+    - `a`
+    - *b*,
+      c
+
+    As code:
+
+        half = 0.5
+
+    Example:
+        See https://example.org/a_(b):
+
+        >>> halved(4, scale=2)  # doctest: +SKIP
+        4.0
+        >>> halved(2)
+        1.0
+
+        Then more.
+
+    Examples:
+        >>> halved(6)
+        3.0
+
+    Returns:
+        What comes.
+
+        And: more.
+
+    Raises:
+        ValueError: a
+            is negative.
+    """
 
 def rounded(x):
     """Not exported."""
@@ -47,8 +82,10 @@ def _secret(x):
     "kinds.py": '''
 """Kinds of shapes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class Shape:
@@ -83,29 +120,52 @@ class Square(Shape):
 
 @dataclass(frozen=True)
 class Corner:
-    """A corner."""
+    """A corner.
+
+    Attributes:
+        x: to the right
+    """
 
     count: ClassVar[int] = 0
-    x: int  # to the right
-    y: int = 3  # noqa
+    x: int
+    y: int = 3
     tags: list = field(default_factory=list)
-    _seen: bool = False
     sum: int = field(init=False)
+
+class Line(NamedTuple):
+    """A line."""
+
+    start: Corner
+    width: float = 1.0
+
+    @property
+    def length(self) -> float:
+        """How long it is."""
 ''',
     "solids/__init__.py": '''
 """Solids."""
 
 from ..areas import area
 from .parts import volume
+from .prism import prism
 
-__all__ = ["volume", "SIDES", "area"]
+__all__ = ["volume", "SIDES", "area", "prism"]
 
-# How many sides
-# each has.
 SIDES: dict[str, int] = {'''
     + ", ".join(f'"solid of the kind number {number}": {number}' for number in range(20))
     + """}
+'How many sides each has.'
 """,
+    "solids/prism.py": '''
+def prism(base: Shape) -> Solid:
+    """Extrude a shape.
+
+    Source: Euclid,
+        book XI.
+
+    >>> prism(base)
+    """
+''',
     "solids/parts.py": '''
 def volume(side):
     """A cube's."""
