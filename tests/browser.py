@@ -131,20 +131,3 @@ def visit(browser: Browser, base: str, **options: Any) -> Iterator[Visit]:
         yield found
     finally:
         context.close()
-
-
-# Says of each part of a page that may be laid out later whether it still waits.
-WAITING = """
-[...document.querySelectorAll('.polyglot-later > :not(section)')]
-  .map(part => getComputedStyle(part).contentVisibility === 'auto')
-"""
-
-
-def lay_out(page: Page) -> None:
-    """Wait until the whole page is laid out: what lies below its first view comes a moment later."""
-    # Not `wait_for_function`: from its second look on it evaluates a text, which the page's policy forbids.
-    for _ in range(200):
-        if not any(page.evaluate(WAITING)):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("after 10 s parts of the page are not laid out")

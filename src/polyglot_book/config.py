@@ -75,6 +75,14 @@ def _relative(key: str, value: object) -> Path:
     return path
 
 
+def folder_from(value: object) -> str:
+    """Read the value of `polyglot_folder`, without what means nothing: `./book/` is `book`."""
+    folder = _relative("polyglot_folder", value)
+    if folder == Path():
+        raise ConfigError(f"polyglot_folder: expected a folder below the book's root, got {value!r}")
+    return folder.as_posix()
+
+
 @dataclass(frozen=True)
 class Book:
     """A book in several languages.
@@ -143,7 +151,7 @@ class Book:
                 if not each.is_dir():
                     raise ConfigError(f"polyglot_library: {each.relative_to(root)} is not a folder")
             languages = languages_from(settings["polyglot_languages"])
-            folder = _relative("polyglot_folder", settings.get("polyglot_folder", "book")).as_posix()
+            folder = folder_from(settings.get("polyglot_folder", "book"))
             terms = settings.get("polyglot_terms")
             terms = None if terms is None else root / _relative("polyglot_terms", terms)
             return cls(root, languages, folder, terms, folders, text)

@@ -1,4 +1,4 @@
-"""Links a page to the same page in the other languages: for readers, and for search engines."""
+"""Links a page to the same page in the other languages, for readers and for search engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sphinx_polyglot.languages import Pages
 
 
 def public_url(app: Sphinx, docname: str) -> str:
-    """Give the address of a page on the published site."""
+    """Return the address of a page on the published site."""
     uri = app.builder.get_target_uri(docname)
     if uri == "index.html" or uri.endswith("/index.html"):
         uri = uri.removesuffix("index.html")
@@ -23,34 +23,34 @@ def public_url(app: Sphinx, docname: str) -> str:
 
 
 def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
-    """Give the published addresses of a page in every language that has it, and of its x-default."""
+    """Return the public addresses of a page by language, and of its x-default."""
     pages = Pages.from_config(app.config)
-    own, root = pages.language_of(docname), app.config.root_doc
-    if own is None and docname != root:
+    language, root = pages.language_of(docname), app.config.root_doc
+    if language is None and docname != root:
         return {}
-    known = app.env.found_docs
+    docnames = app.env.found_docs
     names = {
-        each.code: pages.home(each) if own is None else pages.sister(docname, each, known)
+        each.code: pages.home(each) if language is None else pages.sister(docname, each, docnames)
         for each in pages.languages.values()
     }
-    found = {code: public_url(app, name) for code, name in names.items() if name and name in known}
-    # The page where a reader chooses is what search engines call the default of all homes.
-    if own is None or docname == pages.home(own):
-        return {**found, "x-default": public_url(app, root)}
-    return {**found, "x-default": found.get(pages.reference.code, next(iter(found.values())))}
+    urls = {code: public_url(app, name) for code, name in names.items() if name and name in docnames}
+    # The page where a reader chooses a language is the x-default of all home pages.
+    if language is None or docname == pages.home(language):
+        return {**urls, "x-default": public_url(app, root)}
+    return {**urls, "x-default": urls.get(pages.reference.code, next(iter(urls.values())))}
 
 
 # Sphinx event: html-page-context (before the themes')
 def add_alternates(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Give the templates the switcher's links."""
+    """Add the links of the language switcher to the context."""
     pages = Pages.from_config(app.config)
-    own = pages.language_of(pagename)
+    current = pages.language_of(pagename)
     switcher: list[dict[str, Any]] = []
     context["polyglot_switcher"] = switcher
     if pagename in pages.shared:
-        return  # it is there in one language alone
+        return  # the page exists in one language only
     for language in pages.languages.values():
         sister = pages.sister(pagename, language, app.env.found_docs)
         target = sister or pages.home(language)
@@ -59,7 +59,7 @@ def add_alternates(
                 "code": language.code,
                 "name": language.name,
                 "href": app.builder.get_relative_uri(pagename, target),
-                "current": language == own,
+                "current": language == current,
                 # Only a sister has the same sections.
                 "same": sister is not None,
             }
@@ -67,7 +67,7 @@ def add_alternates(
 
 
 def days_of_change(root: Path) -> dict[str, str]:
-    """Give the day on which each file last changed, as git knows it: nothing where it does not know all."""
+    """Return the day of the last commit of each file; nothing where git has not the whole history."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-c", "core.quotePath=false", *arguments]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sphinx.config import Config
 from sphinx.errors import ConfigError as SphinxConfigError
 
-from polyglot_book.config import ConfigError, Language, languages_from
+from polyglot_book.config import ConfigError, Language, folder_from, languages_from
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Pages:
         try:
             languages = languages_from(config.polyglot_languages)
             shared = tuple(config.polyglot_shared)
-            return cls(languages, str(config.polyglot_folder).strip("/"), shared)
+            return cls(languages, folder_from(config.polyglot_folder), shared)
         except ConfigError as error:
             raise SphinxConfigError(str(error)) from None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser import Visit, chromium, lay_out, serve, visit
+from tests.browser import Visit, chromium, serve, visit
 
 # One page of each kind, in different languages.
 PAGES = ("index", "en/index", "zh-TW/01-single-head", "ko/05-positions", "zh-CN/notation", "en/teaching")
@@ -81,7 +81,6 @@ def seen(site: Path) -> Iterator[Visit]:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_screen_reader_is_told_the_whole_page(seen: Visit, name: str) -> None:
     seen.page.goto(f"/book/{name}.html", wait_until="networkidle")
-    lay_out(seen.page)
     page, written = listen(seen)
     everything = list(page.all())
 
@@ -125,7 +124,6 @@ WORDS = {
 
 def test_what_is_unfolded_says_so(seen: Visit) -> None:
     seen.page.goto("/book/zh-TW/01-single-head.html", wait_until="networkidle")
-    lay_out(seen.page)
     before = unfolded(seen)
     for kind in ("details.hide", "details.sd-dropdown"):
         seen.page.locator(f"article {kind} > summary").first.press("Enter")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from tests.browser import WAITING, Browser, lay_out, visit
+from tests.browser import Browser, visit
 from tests.pages import check_site, english_left, parse
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,6 @@ NAMES |= {
     )
 }
 SOURCES = "#sources"
-CHAPTER = "/book/zh-CN/12-modern-decoders.html"
 
 # One thing changes at a time: each change of colours is waited for.
 WINDOWS = ((1280, "light"), (1280, "dark"), (390, "dark"), (390, "light"))
@@ -121,8 +120,6 @@ self.moved = 0;
 new PerformanceObserver(list => { for (const each of list.getEntries()) moved += each.value; })
   .observe({ type: 'layout-shift', buffered: true });
 """
-HEIGHT = "document.querySelector('.bd-article').scrollHeight"
-TOP = "document.getElementById('sources').getBoundingClientRect().top"
 
 
 def test_the_pages_violate_nothing(site: Path) -> None:
@@ -136,7 +133,6 @@ def test_every_page_shows_whole_and_quietly(window: Browser, address: str, name:
     with visit(window, address, color_scheme="light", viewport={"width": 1350, "height": 940}) as seen:
         seen.page.add_init_script(WATCH)
         seen.page.goto(f"/{name}.html", wait_until="load")
-        lay_out(seen.page)
         if (moved := seen.page.evaluate("moved")) > 0.02:
             problems.append(f"the first view moves by {moved:.3f}")
         for width, scheme in WINDOWS:
@@ -158,39 +154,6 @@ def test_every_page_shows_whole_and_quietly(window: Browser, address: str, name:
         problems += [f"English is left: {text!r}" for text in left]
         problems += seen.problems()
     assert problems == [], "\n" + "\n".join(problems)
-
-
-def test_what_lies_below_the_first_view_is_laid_out_a_moment_later(window: Browser, address: str) -> None:
-    with visit(window, address) as seen:
-        seen.page.goto(f"{CHAPTER}#sources")
-        height, waiting = seen.page.evaluate(HEIGHT), seen.page.evaluate(WAITING)
-        # A page that is opened at a place is laid out at once: what is above decides where that place is.
-        assert len(waiting) > 50 and not any(waiting)
-        seen.page.goto("about:blank")
-        seen.page.goto(CHAPTER)
-        lay_out(seen.page)
-        assert seen.page.evaluate(HEIGHT) == height
-        seen.page.reload()
-        assert not any(seen.page.evaluate(WAITING))
-
-
-@pytest.mark.parametrize("moment", ["a link", "paper"])
-def test_the_whole_page_is_laid_out_where_it_counts(window: Browser, address: str, moment: str) -> None:
-    with visit(window, address) as seen:
-        # The moment never comes.
-        seen.page.add_init_script("requestIdleCallback = () => {}")
-        seen.page.goto(CHAPTER)
-        assert all(seen.page.evaluate(WAITING))
-        if moment == "a link":
-            seen.page.evaluate("location.hash = 'sources'")
-            lay_out(seen.page)
-            assert 0 <= seen.page.evaluate(TOP) < seen.page.evaluate("innerHeight")
-        else:
-            seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-            assert not any(seen.page.evaluate(WAITING))
-    with visit(window, address, java_script_enabled=False) as seen:
-        seen.page.goto(CHAPTER)
-        assert not any(seen.page.evaluate(WAITING))
 
 
 def test_a_link_to_a_solution_opens_it(window: Browser, address: str) -> None:

@@ -9,10 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
-from polyhead_course.theme.mathml import to_mathml
-from sphinx_polyglot.search import indexing, linear, sections, words
+from sphinx_polyglot.search import indexing, sections, words
 from tests.browser import Browser, serve, visit
 from tests.building import Built
 from tests.searching import DIALOG, FIELD, search
@@ -40,20 +38,6 @@ def address(four: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 )
 def test_text_is_split_where_the_index_splits(text: str, split: str) -> None:
     assert words(text) == split
-
-
-@pytest.mark.parametrize(
-    ("tex", "typed"),
-    [
-        (r"\sqrt{d_k}", "√d_k"),
-        (r"d_{\text{model}}", "d_model"),
-        (r"\frac{QK^\top}{\sqrt{d_k}}", "Q K^⊤ / √d_k"),
-        (r"a_{ij}^2", "a_ij^2"),
-    ],
-)
-def test_formulas_are_indexed_as_readers_type_them(tex: str, typed: str) -> None:
-    formula = LexborHTMLParser(to_mathml(tex, display=False)).css_first("math")
-    assert " ".join(linear(formula).split()) == typed
 
 
 def test_each_section_has_its_own_text(four: Built) -> None:

@@ -51,13 +51,26 @@ def test_each_chinese_is_in_its_own_script() -> None:
     assert not simplified & set("顯隱錯誤尋連標題錄頁碼複貼淺節個說")
 
 
-def test_taiwan_does_not_fall_back_to_simplified_chinese(tmp_path: Path) -> None:
-    folder = tmp_path / "zh" / "LC_MESSAGES"
+def _write_catalogue(root: Path, locale: str, messages: dict[str, str]) -> str:
+    folder = root / locale / "LC_MESSAGES"
     folder.mkdir(parents=True)
-    words = Catalog(locale="zh")
-    words.add("A word of nobody", "简体")
+    catalog = Catalog(locale=locale)
+    for message, translation in messages.items():
+        catalog.add(message, translation)
     with (folder / "sphinx.mo").open("wb") as file:
-        write_mo(file, words)
+        write_mo(file, catalog)
+    return str(root)
+
+
+def test_the_first_catalogue_wins_and_the_second_fills_in(tmp_path: Path) -> None:
+    first = _write_catalogue(tmp_path / "first", "ko", {"tiny": "하나"})
+    second = _write_catalogue(tmp_path / "second", "ko", {"tiny": "둘", "huge": "셋"})
+    catalogue = catalogue_from([first, second], "sphinx", [_language("ko")])
+    assert [_say(catalogue, "ko", message) for message in ("tiny", "huge")] == ["하나", "셋"]
+
+
+def test_taiwan_does_not_fall_back_to_simplified_chinese(tmp_path: Path) -> None:
+    _write_catalogue(tmp_path, "zh", {"A word of nobody": "简体"})
     # What Python's own search does with it:
     assert gettext.translation("sphinx", tmp_path, ["zh_TW"]).gettext("A word of nobody") == "简体"
     catalogue = catalogue_from([str(tmp_path)], "sphinx", [_language("zh-TW")])

@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from sphinx_polyglot.search import linear
+from sphinx_polyglot.formulas import linear
 
 # What a screen needs and paper does not.
 _DROPPED = (

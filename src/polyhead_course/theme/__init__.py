@@ -13,7 +13,6 @@ from polyhead_course.theme import (
     cards,
     downloads,
     figures,
-    first_view,
     foreign,
     formulas,
     landing,
@@ -23,6 +22,7 @@ from polyhead_course.theme import (
     reference,
     rights,
     robots,
+    settings,
     sharing,
     tables,
 )
@@ -41,6 +41,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("polyglot_api", {}, "env", [dict])
 
     app.connect("config-inited", reference.share_pages, priority=0)
+    app.connect("config-inited", settings.check)
     app.connect("config-inited", assets.configure, priority=910)
     app.connect("config-inited", private.silence_thebe)
     app.connect("builder-inited", private.switch_search_off)
@@ -64,9 +65,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     app.add_post_transform(figures.InlineFigures)
     app.add_post_transform(foreign.MarkChineseWords)
-    app.add_post_transform(foreign.KeepNames)
     app.add_post_transform(tables.NameRows)
-    app.add_post_transform(first_view.MarkLaterSections)
     app.add_post_transform(names.LinkNames)
     app.add_html_math_renderer(
         formulas.RENDERER,

@@ -10,6 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from polyhead_course.theme.formulas import RENDERER
+from polyhead_course.theme.head import HEAD_SCRIPT
 from polyhead_course.theme.markup import lighter
 from polyhead_course.theme.policy import policy_for
 from polyhead_course.theme.stylesheet import write_stylesheet
@@ -24,14 +25,6 @@ _WORDS = (
     "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
 )  # fmt: skip
-# In the page's head, before anything is drawn: the reader's colours, where a browser lets a page remember
-# them; and that a page opened at its beginning may lay out what lies below when it is near, or a bit later.
-HEAD_SCRIPT = (
-    "(r=>{let m;try{m=localStorage.mode}catch{}m||='auto';r.dataset.mode=m;"
-    "r.dataset.theme=m!='auto'?m:matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light';"
-    "if(!location.hash&&performance.getEntriesByType('navigation')[0]?.type=='navigate')"
-    "r.classList.add('polyglot-from-top')})(document.documentElement)"
-)
 
 
 # Sphinx event: config-inited

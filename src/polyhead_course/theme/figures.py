@@ -16,9 +16,6 @@ from sphinx_polyglot.private import code_cells
 
 LOGGER = logging.getLogger(__name__)
 
-# matplotlib's black and white -> the page's text and background, in light and dark mode.
-COLORS = {"#000000": "currentColor", "#ffffff": "var(--pst-color-background)"}
-
 
 class InlineFigures(SphinxPostTransform):
     """Replace the SVG images of code cells by inline SVG elements."""
@@ -53,7 +50,6 @@ class InlineFigures(SphinxPostTransform):
                 path.read_text(encoding="utf-8"),
                 prefix=prefix,
                 label=" ".join(image.get("alt", "").split()),
-                colors=COLORS,
             )
         except SvgError as error:
             LOGGER.warning(

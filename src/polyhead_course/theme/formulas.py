@@ -6,10 +6,11 @@ import re
 from html import escape
 
 from docutils import nodes
+from math_core import LatexError
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from polyhead_course.theme.mathml import TexError, to_mathml
+from polyhead_course.theme.mathml import to_mathml
 
 LOGGER = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ RENDERER = "polyglot_mathml"
 def _render(node: nodes.math | nodes.math_block, *, display: bool) -> str:
     try:
         return to_mathml(node.astext(), display=display)
-    except TexError as error:
+    except LatexError as error:
         LOGGER.warning("formula %r: %s", node.astext(), error, location=node, type="polyglot", subtype="math")
         return f"<code>{escape(node.astext())}</code>"
 

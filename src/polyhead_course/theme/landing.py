@@ -14,9 +14,8 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
-from polyhead_course.theme.assets import HEAD_SCRIPT
 from polyhead_course.theme.facts import facts_of
-from polyhead_course.theme.figures import COLORS
+from polyhead_course.theme.head import HEAD_SCRIPT
 from polyhead_course.theme.policy import policy_for
 from polyhead_course.theme.sharing import head_of
 from polyhead_course.theme.svg import inline
@@ -58,7 +57,7 @@ class ChooseLanguage(SphinxDirective):
         self.env.note_dependency(str(path))
         if not (drawn := _drawn(path, wanted)):
             raise self.error(f"no cell of a notebook has drawn {self.options['figure']!r}")
-        picture = inline(drawn, prefix=wanted, label=self.options.get("alt", ""), colors=COLORS)
+        picture = inline(drawn, prefix=wanted, label=self.options.get("alt", ""))
         # Its words are in the notebook's language, the alternative text is in this page's.
         picture = picture.replace("<svg", f'<svg lang="{pages.reference.code}"', 1)
         return f'<div class="polyglot-cards-picture" lang="{page.split("/")[0]}">{picture}</div>\n'

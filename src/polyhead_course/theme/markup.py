@@ -1,4 +1,4 @@
-"""Makes the body of a page lighter, and says what its parts are to those who do not see them."""
+"""Removes needless markup from the body of a page, and labels its parts for screen readers."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from html import escape
 from polyhead_course.theme.tables import name_cells
 from sphinx_polyglot.strings import SPEAKER, translate
 
-# Names, operators' neighbours, punctuation and spaces have the colour of the text around them.
+# Tokens that have the colour of the text around them: names, punctuation, spaces.
 _PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 _EMPTY = "<span></span>"
-# What a check says, and an error, is prose: its lines wrap. A table's must not.
+# Verdicts of checks and errors are prose, whose lines wrap; those of a table must not.
 _PROSE = re.compile(
     r'(<div class="output [^"]*)("><div class="highlight"><pre>'
     r'(?:(?:[^<]*\n)?[✓✗]|<span class="ansi|[^<\n]*Error))'
 )
-# An exercise is a place that a teacher points at.
+# The title of an exercise, which has a link of its own.
 _EXERCISE = re.compile(
     r'(<div class="exercise admonition" id="([\w-]+)">\n<p class="admonition-title">.*?)(?=</p>)'
 )
 # No line ends between a formula and the punctuation around it.
 _FORMULA = re.compile(
     r"([(\[（「『《〈“‘]?)"
-    r'(<math [^>]*display="inline".*?</math>)'
+    r'(<math (?![^>]*display="block").*?</math>)'
     r"([.,:;!?)\]’”。，、；：？！）」』》〉]*[가-힣]*)",
     re.DOTALL,
 )
@@ -34,10 +34,8 @@ _APOSTROPHE = re.compile(r"(?<=[A-Za-z])’(?=[A-Za-z])")
 
 
 def lighter(body: str) -> str:
-    """Drop the marks that change nothing, and name the parts of notebooks' cells and of tables."""
-    body = (
-        _PLAIN.sub(r"\1", body).replace(_EMPTY, "").replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
-    )
+    """Remove markup without effect, and label the parts of cells and tables."""
+    body = _PLAIN.sub(r"\1", body).replace(_EMPTY, "")
     body = _FORMULA.sub(_together, body)
     body = _PARTICLE.sub("\\1\N{WORD JOINER}", body)
     if SPEAKER.language and SPEAKER.language.code.startswith("zh"):

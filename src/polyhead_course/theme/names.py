@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from docutils import nodes
@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from polyhead_course.theme.api import Api
+from polyhead_course.theme.doctree import ancestors
 from polyhead_course.theme.reference import address, link, linkable_api
 from sphinx_polyglot.private import code_cells
 
@@ -48,13 +49,6 @@ class LinkNames(SphinxPostTransform):
         for literal, path in entries:
             if path:
                 link(literal, address(app, api, path, docname))
-
-
-def ancestors(node: nodes.Node) -> Iterator[nodes.Element]:
-    """Yield the elements around a node, from the innermost to the document."""
-    while node.parent is not None:
-        node = node.parent
-        yield node
 
 
 class Scope:

@@ -1,4 +1,4 @@
-"""Says below every page what a reader may do with it, how to cite it, and where to report an error."""
+"""Adds to every page its licences, how to cite it, and where to report an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from polyhead_course.theme.description import text_of
+from polyhead_course.theme.doctree import text_of
 from sphinx_polyglot import places
 from sphinx_polyglot.languages import Pages
 
@@ -17,7 +17,7 @@ from sphinx_polyglot.languages import Pages
 def add_rights(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Give the templates the licences, and the links that this page has."""
+    """Add the licences and the links of the page's footer to the context."""
     context["polyglot_rights"] = app.config.polyglot_rights
     context["polyglot_author"] = app.config.author
     context["polyglot_heading"] = text_of(app.env.titles[pagename]) if pagename in app.env.titles else ""

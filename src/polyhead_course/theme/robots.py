@@ -1,4 +1,4 @@
-"""Writes what stands at the top of a site: robots.txt, the icons, and the page for a wrong address."""
+"""Writes the files in the root of a site: robots.txt, the icons, and the page for a wrong address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from polyhead_course.theme.assets import HEAD_SCRIPT
+from polyhead_course.theme.head import HEAD_SCRIPT, icon_names, icons_of
 from polyhead_course.theme.policy import policy_for
 from sphinx_polyglot import places
 from sphinx_polyglot.languages import Pages
@@ -17,29 +17,13 @@ from sphinx_polyglot.strings import SPEAKER, translate
 
 
 def root_of(config: Config) -> str:
-    """Give the path of the site on its host: `/`, or `/project/`."""
+    """Return the path of the site on its host: `/`, or `/project/`."""
     return urlsplit(places.site_of(config)).path or "/"
-
-
-def icons_of(app: Sphinx) -> dict[str, tuple[str, Path]]:
-    """Give the icons by what a page calls them: the name on the site, and the book's file."""
-    if not app.config.html_favicon:
-        return {}
-    icon = Path(app.srcdir, app.config.html_favicon)
-    found = {"icon": (f"icon{icon.suffix}", icon)}
-    if icon.with_suffix(".png").is_file():
-        found["apple-touch-icon"] = ("apple-touch-icon.png", icon.with_suffix(".png"))
-    return found
-
-
-def icon_names(app: Sphinx) -> dict[str, str]:
-    """Give the names of the icons by what a page calls them."""
-    return {kind: name for kind, (name, _) in icons_of(app).items()}
 
 
 # Sphinx event: build-finished (before the style sheet is made of what the pages use)
 def write_missing(app: Sphinx, exception: Exception | None) -> None:
-    """Write `404.html`, which a host shows for any wrong address: its links lead there from everywhere."""
+    """Write `404.html`, which a host shows for any wrong address: its links do not depend on the address."""
     if exception is not None or app.builder.format != "html":
         return
     root, pages, speaking = root_of(app.config), Pages.from_config(app.config), SPEAKER.language

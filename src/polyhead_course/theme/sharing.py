@@ -1,4 +1,4 @@
-"""Says what a page is to those who share it and to those who search: in its head, for programs to read."""
+"""Describes a page in its head to messengers and search engines: Open Graph, Twitter cards and schema.org."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sphinx.application import Sphinx
 
 from polyglot_book.config import Language
 from polyhead_course.theme import cards
-from polyhead_course.theme.description import description_of, outcomes_of, text_of
-from polyhead_course.theme.robots import icon_names
+from polyhead_course.theme.description import description_of, outcomes_of
+from polyhead_course.theme.doctree import text_of
+from polyhead_course.theme.head import icon_names
 from sphinx_polyglot import places
 from sphinx_polyglot.alternates import alternates_of, public_url
 from sphinx_polyglot.languages import Pages
@@ -22,12 +23,12 @@ from sphinx_polyglot.languages import Pages
 def add_sharing(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Give the templates the page's addresses, its description, what messengers show of it, and its data."""
+    """Add the page's addresses, description, Open Graph properties and schema.org data to the context."""
     context.update(head_of(app, pagename, doctree))
 
 
 def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) -> dict[str, Any]:
-    """Give what the template `head-links.html` says of a page; addresses only where the site has one."""
+    """Return the context of the template `head-links.html`; addresses only where the site has one."""
     head: dict[str, Any] = {"polyglot_icons": icon_names(app), "pageurl": "", "polyglot_alternates": {}}
     if docname not in app.env.found_docs:
         return head
@@ -46,42 +47,43 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
 def _description(app: Sphinx, pages: Pages, docname: str, doctree: nodes.document | None) -> str:
     metadata = app.env.metadata[docname]
     if pages.language_of(docname) is None and not metadata.get("description"):
-        # Where a language is chosen, every language has its word.
+        # The page where a reader chooses a language has the taglines of all.
         return " ".join(each.tagline for each in pages.languages.values() if each.tagline)
     return description_of(doctree, metadata) if doctree is not None else ""
 
 
 def _shared(app: Sphinx, pages: Pages, docname: str, title: str, description: str) -> dict[str, list[str]]:
-    """Give what Open Graph and Twitter want to know: property -> values."""
-    own, known = pages.language_of(docname) or pages.reference, app.env.found_docs
-    everywhere = docname == app.config.root_doc
+    """Return the properties of Open Graph and Twitter: property -> values."""
+    language, docnames = pages.language_of(docname) or pages.reference, app.env.found_docs
+    is_root = docname == app.config.root_doc
     others = [
         each
         for each in pages.languages.values()
-        if each != own and (everywhere or pages.sister(docname, each, known))
+        if each != language and (is_root or pages.sister(docname, each, docnames))
     ]
-    found = {
+    properties = {
         "og:type": ["website" if docname in _entrances(app, pages) else "article"],
-        "og:site_name": [own.title],
+        "og:site_name": [language.title],
         "og:title": [title],
         "og:description": [description],
-        "og:locale": [locale_of(own)],
+        "og:locale": [locale_of(language)],
         "og:locale:alternate": [locale_of(each) for each in others],
         "twitter:card": ["summary"],
     }
     if places.site_of(app.config):
-        found["og:url"] = [public_url(app, docname)]
+        properties["og:url"] = [public_url(app, docname)]
     if card := cards.address_of(app, docname):
-        found["og:image"] = [card]
-        found["og:image:type"] = ["image/png"]
-        found["og:image:width"], found["og:image:height"] = ([str(each)] for each in cards.SIZE)
-        found["og:image:alt"] = [f"{title} · {own.title}" if title != own.title else title]
-        found["twitter:card"] = ["summary_large_image"]
-    return {name: values for name, values in found.items() if any(values)}
+        alt = f"{title} · {language.title}" if title != language.title else title
+        properties["og:image"] = [card]
+        properties["og:image:type"] = ["image/png"]
+        properties["og:image:width"], properties["og:image:height"] = ([str(each)] for each in cards.SIZE)
+        properties["og:image:alt"] = [alt]
+        properties["twitter:card"] = ["summary_large_image"]
+    return {name: values for name, values in properties.items() if any(values)}
 
 
 def locale_of(language: Language) -> str:
-    """Give a language's locale with the country that Open Graph asks for: `ko` is `ko_KR`."""
+    """Return a language's locale with a country, as Open Graph requires: `ko` is `ko_KR`."""
     likely = get_global("likely_subtags").get(language.locale, "").split("_")
     return language.locale if "_" in language.locale or len(likely) < 2 else f"{likely[0]}_{likely[-1]}"
 
@@ -93,27 +95,27 @@ def _entrances(app: Sphinx, pages: Pages) -> set[str]:
 def _data(
     app: Sphinx, pages: Pages, docname: str, title: str, description: str, doctree: nodes.document | None
 ) -> dict[str, Any]:
-    """Describe a page in the words of schema.org."""
-    own = pages.language_of(docname)
+    """Describe a page in the vocabulary of schema.org."""
+    language = pages.language_of(docname)
     course = docname in _entrances(app, pages)
-    address, home = (public_url(app, each) for each in (docname, pages.home(own or pages.reference)))
+    address, home = (public_url(app, each) for each in (docname, pages.home(language or pages.reference)))
     published = bool(places.site_of(app.config))
-    found = {
+    data = {
         "@context": "https://schema.org",
         "@type": "Course" if course else "LearningResource",
         "name": title,
         "description": description,
         "url": address if published else "",
         "image": cards.address_of(app, docname),
-        "inLanguage": own.code if own else list(pages.languages),
+        "inLanguage": language.code if language else list(pages.languages),
         "license": app.config.polyglot_rights.get("text", {}).get("href"),
         "author": {"@type": "Organization", "name": app.config.author},
         "version": app.config.release,
         "isAccessibleForFree": True,
     }
-    if own and not course:
+    if language and not course:
         minutes = app.env.metadata[docname].get("minutes")
-        found["timeRequired"] = f"PT{minutes}M" if minutes else ""
-        found["teaches"] = outcomes_of(doctree) if doctree is not None else []
-        found["isPartOf"] = {"@type": "Course", "name": own.title, **({"url": home} if published else {})}
-    return {name: value for name, value in found.items() if value}
+        data["timeRequired"] = f"PT{minutes}M" if minutes else ""
+        data["teaches"] = outcomes_of(doctree) if doctree is not None else []
+        data["isPartOf"] = {"@type": "Course", "name": language.title, **({"url": home} if published else {})}
+    return {name: value for name, value in data.items() if value}

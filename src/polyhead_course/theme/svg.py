@@ -15,13 +15,15 @@ _UNITS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "in": 96.0, "cm": 96 / 2.54, "mm": 96
 _LENGTH = re.compile(r"([0-9.]+)\s*([a-z]*)")
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([^'\")]+)['\"]?\s*\)")
 _COLOR_PROPERTIES = ("fill", "stroke", "stop-color")
+# matplotlib's black and white -> the page's text and background, in light and dark mode.
+_COLORS = {"#000000": "currentColor", "#ffffff": "var(--pst-color-background)"}
 
 
 class SvgError(ValueError):
     """An SVG file that cannot be inlined in a page."""
 
 
-def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str]) -> str:
+def inline(text: str, *, prefix: str, label: str, colors: Mapping[str, str] = _COLORS) -> str:
     """Return an `<svg>` element for a page.
 
     Args:

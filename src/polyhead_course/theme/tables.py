@@ -10,7 +10,7 @@ from unicodedata import east_asian_width
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from polyhead_course.theme.names import ancestors
+from polyhead_course.theme.doctree import ancestors
 
 # An empty header cell, or one with a formula alone, which axe reports as empty.
 _EMPTY_HEADER = re.compile(
@@ -43,7 +43,7 @@ class NameRows(SphinxPostTransform):
                 self._add_row_ids(group)
             # With cells that span several columns, the width of a single column is unknown.
             for column in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
-                longest = max(width(cell.astext()) for cell in column)
+                longest = max(_width(cell.astext()) for cell in column)
                 if kind := "short" if longest <= _SHORT else "long" if longest > _LONG else "":
                     for cell in column:
                         cell["classes"].append(f"polyglot-{kind}")
@@ -57,7 +57,7 @@ class NameRows(SphinxPostTransform):
                 row["ids"].append(f"{owner}-row-{self._row_counts[owner]}")
 
 
-def width(text: str) -> int:
+def _width(text: str) -> int:
     """Return the width of a text in columns; a Chinese or Korean character is two wide."""
     return sum(1 + (east_asian_width(each) in "WF") for each in text)
 

@@ -41,9 +41,3 @@ def test_columns_of_short_and_of_long_text_say_so(four: Built) -> None:
         ]
         # Of a cell without words nothing is said.
         assert kinds[1:] == [["short"], ["short"], ["long"]]
-
-
-def test_no_line_ends_in_a_short_name(four: Built) -> None:
-    article = four.page("book/en/03-only").css_first("article")
-    assert [each.text() for each in article.css(".polyglot-together")] == ["top-k", "GPT-2"]
-    assert "top-k, GPT-2, top-k and well-known words" in article.text()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser import Browser, Visit, lay_out, serve, visit
+from tests.browser import Browser, Visit, serve, visit
 from tests.building import Built
 from tests.pages import english_left, parse
 
@@ -52,7 +52,6 @@ def test_no_page_is_wider_than_a_phone(window: Browser, address: str) -> None:
     with visit(window, address, viewport={"width": 390, "height": 800}) as seen:
         for name in PAGES:
             seen.page.goto(f"/book/{name}.html")
-            lay_out(seen.page)
             if seen.page.evaluate(WIDER) > 0:
                 wide.append(name)
     assert wide == []

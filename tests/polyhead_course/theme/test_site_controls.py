@@ -154,6 +154,17 @@ def test_code_can_be_copied(window: Browser, address: str, session: bool) -> Non
         assert copied.strip() == wanted.strip()
 
 
+@pytest.mark.parametrize("fragment", ["100%", "%E0", "100%~n=1"])
+def test_an_address_with_a_wrong_percent_sign_stops_no_script(
+    window: Browser, address: str, fragment: str
+) -> None:
+    with visit(window, address) as seen:
+        seen.page.goto(f"{PAGE}#{fragment}")
+        expect(seen.page.locator(".copybtn").first).to_be_attached()
+        seen.page.click(".polyglot-switcher > summary")
+        assert seen.problems() == []
+
+
 def test_the_contents_mark_the_section_that_is_read(window: Browser, address: str) -> None:
     with visit(window, address, viewport={"width": 1280, "height": 500}) as seen:
         seen.page.goto(PAGE)

@@ -8,7 +8,8 @@ from polyglot_book.config import Language
 from polyhead_course.theme.markup import lighter
 from sphinx_polyglot.strings import SPEAKER
 
-MATH = '<math display="inline" alttext="x"><mi>x</mi></math>'
+MATH = '<math alttext="x"><mi>x</mi></math>'
+BLOCK = MATH.replace("<math", '<math display="block"')
 KOREAN = Language("ko", "ko", "한국어", "책")
 CHINESE = Language("zh-TW", "zh_TW", "繁體中文", "書")
 
@@ -30,6 +31,7 @@ def test_names_and_punctuation_of_code_have_no_mark_of_their_own() -> None:
         (f"a {MATH}.", f'a <span class="polyglot-together">{MATH}.</span>'),
         (f"（{MATH}）。對", f'<span class="polyglot-together">（{MATH}）。</span>對'),
         (f"{MATH}개가", f'<span class="polyglot-together">{MATH}개가</span>'),
+        (BLOCK + ".", BLOCK + "."),
         (f"{MATH}, {MATH}", f'<span class="polyglot-together">{MATH},</span> {MATH}'),
     ],
 )

@@ -4,7 +4,7 @@
 // The address of a figure with its state: #cell-id~name=1,2&other=3
 const stateOf = (id) => {
   const [name, text] = location.hash.slice(1).split("~");
-  if (!text || decodeURIComponent(name) !== id) return {};
+  if (!text || name !== encodeURIComponent(id)) return {};
   return Object.fromEntries([...new URLSearchParams(text)].map(([key, list]) => [key, list.split(",").map(Number)]));
 };
 
@@ -27,7 +27,7 @@ const modelOf = (data, id) => {
     },
   };
   addEventListener("hashchange", () => {
-    if (decodeURIComponent(location.hash.slice(1).split("~")[0]) !== id) return;
+    if (location.hash.slice(1).split("~")[0] !== encodeURIComponent(id)) return;
     model.state = stateOf(id);
     for (const callback of heard) callback();
   });

@@ -109,39 +109,21 @@
   const up = find("#pst-back-to-top");
   up?.addEventListener("click", () => { scrollTo(0, 0); find("#main-content").focus({ preventScroll: true }); });
 
-  // What the address names; behind a ~ stands the state of a figure, of which the browser knows nothing.
+  // What the address names; behind a ~ is the state of a figure, which the browser does not know.
   const target = () => {
-    const id = decodeURIComponent(location.hash.slice(1).split("~")[0]);
+    let id = location.hash.slice(1).split("~")[0];
+    try { id = decodeURIComponent(id); } catch { /* no encoded character, only a percent sign */ }
     return id ? document.getElementById(id) : null;
   };
 
   // When a browser has time: idle or not, after a second, since a machine that is never idle must not wait for ever.
   const later = (task) => self.requestIdleCallback ? requestIdleCallback(task, { timeout: 1000 }) : setTimeout(task);
 
-  // What lies below the first view was left for later (see the style sheet): it is laid out now, part by part, so that
-  // the reader is never kept waiting; and at once where the whole page counts.
-  const parts = root.classList.contains("polyglot-from-top") ? all(".polyglot-later > :not(section)") : [];
-  const layOut = (most) => {
-    for (let elements = 0; parts.length && elements < most;) {
-      const part = parts.shift();
-      part.style.contentVisibility = "visible";
-      elements += part.getElementsByTagName("*").length;
-    }
-  };
-  const layOutLater = () => {
-    layOut(100);
-    if (parts.length) later(layOutLater);
-  };
-  later(layOutLater);
-  addEventListener("beforeprint", () => layOut(Infinity));
-
   // A link to what lies inside something folded opens it.
   const unfold = () => {
     const named = target();
     if (!named) return;
-    const guessed = parts.length > 0;
-    layOut(Infinity);
-    if (guessed || location.hash.includes("~")) named.scrollIntoView();
+    if (location.hash.includes("~")) named.scrollIntoView();
     const folded = named.closest("details") ?? (named.matches("span") && named.nextElementSibling);
     if (folded && folded.matches?.("details") && !folded.open) {
       folded.open = true;
