@@ -8,7 +8,7 @@ sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_chec
 PACKAGES := polyhead attention_clinic polyglot_book sphinx_polyglot polyhead_course
 BOOK := _config.yml _toc.yml $(call sources,book src)
 
-.PHONY: help environment wheels site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment wheels site .site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## say what each target does
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,20 +38,24 @@ $(INSTALLED): requirements.txt requirements-no-deps.txt pyproject.toml
 	@rm -rf _build/.last
 	@echo "$(CURDIR) $$(readlink -f $(RUN))" >$@
 
-site: _build/.compared $(SITE)/.wheel   ## build the website and say where it is
+# Two at once would build into the same folders: the second waits, and then finds nothing left to do.
+site: $(INSTALLED)          ## build the website and say where it is
+	@$(RUN) -m polyglot_book.lock _build/.site.lock $(MAKE) --no-print-directory .site
+
+.site: _build/.compared
 	@echo "The site: file://$(CURDIR)/$(SITE)/index.html (make serve shows it)"
 
 # Built beside the last good site, on the pages that it kept, so that a build that fails or is stopped harms neither.
-$(SITE)/index.html: $(BOOK) $(INSTALLED)
+# The stamp is part of what is published, and as old as the beginning of the build: a page edited later is newer.
+$(SITE)/.built: $(BOOK) $(INSTALLED) _build/wheel/.built
 	@echo "Building the site ..."
-	@rm -rf _build/.next; mv _build/.last _build/.next 2>/dev/null || true
+	@$(if $(filter _toc.yml,$?),rm -rf _build/.last)  # a build on the last one would keep a page that left the contents
+	@rm -rf _build/.next; mv _build/.last _build/.next 2>/dev/null || mkdir -p _build/.next; touch _build/.next/.built
 	@.venv/bin/jupyter-book build . --path-output _build/.next -W --keep-going -n --quiet >/dev/null
-	@rm -rf $(SITE) && cp -R _build/.next/_build/html $(SITE) && mv _build/.next _build/.last && touch $@
+	@$(RUN) -m polyglot_book.publish _build/.next/_build/html _build/wheel/*.whl _build/.next/.built $(SITE)
+	@mv _build/.next _build/.last
 
-# From here a notebook that is opened elsewhere installs the library.
-$(SITE)/.wheel: $(SITE)/index.html _build/wheel/.built
-	@cp _build/wheel/*.whl $(SITE) && touch $@
-
+# From the wheels a notebook that is opened elsewhere installs the packages.
 wheels: _build/wheel/.built ## one wheel for each package in src/, in _build/wheel
 
 _build/wheel/.built: $(INSTALLED) $(call sources,src)
@@ -59,7 +63,7 @@ _build/wheel/.built: $(INSTALLED) $(call sources,src)
 	@$(PIP_WHEEL) $(PACKAGES:%=./src/%) && touch $@
 
 # The site shows the stored notebooks: this says which of them are not what their chapters and the library make.
-_build/.compared: $(BOOK) $(INSTALLED) $(call sources,chapters) | $(SITE)/index.html
+_build/.compared: $(BOOK) $(INSTALLED) $(call sources,chapters) | $(SITE)/.built
 	@if $(RUN) -m polyglot_book pending; then touch $@; fi
 
 serve: site                 ## show the website on this machine; PORT=8001 where 8000 is taken
@@ -72,10 +76,10 @@ pdf: site                   ## print the site, one PDF for each language; needs 
 pages: pdf                  ## the site as it is published, its PDFs beside the pages
 	@mkdir -p $(SITE)/pdf && cp _build/pdf/*.pdf $(SITE)/pdf
 
-lab: $(INSTALLED)           ## open copies of the notebooks in JupyterLab, which it installs the first time
+lab: $(INSTALLED)           ## open copies of the notebooks in JupyterLab, which it installs; LAB=--allow-root for root
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab
 	@$(RUN) -m polyglot_book lab
-	@.venv/bin/jupyter-lab lab
+	@.venv/bin/jupyter-lab $(LAB) lab
 
 # Long files first: at the end all processes have something to do.
 test: site lint             ## run every check: code, translations, notebooks, pages in a browser
@@ -100,18 +104,18 @@ renew:                      ## write the newest versions of all that is needed i
 	@_build/renew/bin/pip --disable-pip-version-check install -q '.[book,test]'
 	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead-workshop | sed 's/+cpu//' >requirements.txt
 
-notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1 executes all of them
+notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1: all of them; LIMIT=60: seconds a cell may take
 	@mkdir -p _build && touch _build/.begun
-	@$(RUN) -m polyglot_book notebooks $(if $(ALL),--all)
+	@$(RUN) -m polyglot_book.lock _build/.notebooks.lock $(RUN) -m polyglot_book notebooks $(if $(ALL),--all) $(if $(LIMIT),--limit $(LIMIT))
 	@find chapters src _config.yml _toc.yml -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared
 
 translations: $(INSTALLED)  ## which cell of which language is current, stale or missing
 	@$(RUN) -m polyglot_book translations
 
-sync: $(INSTALLED)          ## copy the English code cells to the other languages
+sync: $(INSTALLED)          ## copy English code cells, and what other languages lack, to them
 	@$(RUN) -m polyglot_book sync
 
-mark: $(INSTALLED)          ## record that a translation is up to date: make mark CELL=ko/01-single-head#why-scale
+mark: $(INSTALLED)          ## record that a translation is up to date: CELL=ko/01-single-head#why-scale
 	@$(RUN) -m polyglot_book mark "$(CELL)"
 
 check: $(INSTALLED)         ## every check of the text and the notebooks, without executing anything

@@ -1,21 +1,28 @@
-"""What `make` runs and when, with stand-ins for Python, pip, uv and the builder of the site."""
+"""What `make` runs and when, with a stand-in for Python, pip, uv and the builder of the site."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+FILES = 2000
 # Notes each command; makes the files that the real program would make; fails at a command that holds FAIL.
 PROGRAM = f"""#!{sys.executable} -S
 import os, shutil, sys, time
 from pathlib import Path
 command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+for module in ("lock", "publish"):
+    if f"-m polyglot_book.{{module}}" in command:
+        script = Path({str(ROOT)!r}, "src/polyglot_book", f"{{module}}.py")
+        os.execv(sys.executable, [sys.executable, "-I", "-S", str(script), *sys.argv[3:]])
 with open("log", "a") as log:
     log.write(command + "\\n")
 if os.environ.get("FAIL", "nothing") in command:
@@ -23,13 +30,8 @@ if os.environ.get("FAIL", "nothing") in command:
 if "-m venv" in command:
     shutil.rmtree(".venv", ignore_errors=True)
     Path(".venv/bin").mkdir(parents=True)
-    for name in ("python", "uv", "jupyter-book", "jupyter-lab"):
+    for name in ("python", "uv", "jupyter-book"):
         shutil.copy(sys.argv[0], Path(".venv/bin") / name)
-if "-m venv _build/renew" in command:
-    Path("_build/renew/bin").mkdir(parents=True)
-    shutil.copy(sys.argv[0], "_build/renew/bin/pip")
-if "pip freeze" in command:
-    print("x==1+cpu")
 if " wheel " in command:
     folder = Path(sys.argv[sys.argv.index("-w") + 1])
     folder.mkdir(parents=True)
@@ -37,13 +39,21 @@ if " wheel " in command:
 if "jupyter-book build" in command:
     html = Path(sys.argv[sys.argv.index("--path-output") + 1], "_build/html")
     html.mkdir(parents=True, exist_ok=True)
-    (html / "index.html").write_text(Path("book/page").read_text())
+    page = Path("book/page").read_text()
+    for number in range({FILES} if page.startswith("many") else 0):
+        (html / str(number)).write_text(page)
+    (html / "index.html").write_text(page)
     (html / "kept").write_text((html / "kept").read_text() + "x" if (html / "kept").exists() else "x")
-    if "bad" in Path("book/page").read_text():
+    if "slow" in page:
+        time.sleep(0.5)
+    if Path("book/typed").exists():  # by somebody, meanwhile
+        Path("book/page").write_text(Path("book/typed").read_text())
+        Path("book/typed").unlink()
+    if "bad" in page:
         sys.exit(1)
 if "polyglot_book notebooks" in command:
     Path("book/page").write_text(Path("chapters/page").read_text())
-    if Path("chapters/typed").exists():  # by somebody, meanwhile
+    if Path("chapters/typed").exists():
         time.sleep(0.05)
         Path("chapters/typed").touch()
 if "polyglot_book pending" in command and Path("chapters/new").exists():
@@ -58,8 +68,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         files = ["requirements.txt", "requirements-no-deps.txt", "pyproject.toml", "_config.yml", "_toc.yml"]
-        sources = ["polyglot_book/x.py", "polyhead/x.py", "polyhead/live/x.js", "polyhead/checkpoints/x"]
-        for name in [*files, "book/page", "chapters/page", *(f"src/{each}" for each in sources)]:
+        for name in [*files, "book/page", "chapters/page", "src/polyglot_book/x.py", "src/polyhead/x.py"]:
             self.write(name, "first")
         shutil.copy(ROOT / "Makefile", root)
         (root / "python").write_text(PROGRAM)
@@ -70,24 +79,34 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
+    def start(self, *arguments: str, fail: str = "nothing") -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["make", "PYTHON=./python", *arguments],
+            cwd=self.root,
+            env={**os.environ, "FAIL": fail, "MAKEFLAGS": "", "MAKELEVEL": "0"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
     def make(self, *arguments: str, fail: str = "nothing") -> tuple[int, str, list[str]]:
         """Run make; give the exit status, what it printed, and the commands that it ran."""
         log = self.root / "log"
         log.write_text("")
-        done = subprocess.run(
-            ["make", "PYTHON=./python", *arguments],
-            cwd=self.root,
-            env={**os.environ, "FAIL": fail, "MAKEFLAGS": "", "MAKELEVEL": "0"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        process = self.start(*arguments, fail=fail)
+        printed, _ = process.communicate()
         commands = [line for line in log.read_text().splitlines() if "-c import" not in line]
-        return done.returncode, done.stdout + done.stderr, commands
+        return process.returncode, printed, commands
 
     @property
     def site(self) -> str:
         return (self.root / "_build/html/index.html").read_text()
+
+    @property
+    def copied(self) -> list[str]:
+        """The content of every numbered file of the site."""
+        return [path.read_text() for path in self.root.glob("_build/html/[0-9]*")]
 
 
 @pytest.fixture
@@ -95,67 +114,37 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "a folder")
 
 
-def made(commands: list[str]) -> bool:
+def new_environment(commands: list[str]) -> bool:
     return any("-m venv" in command for command in commands)
 
 
-def test_the_environment_is_made_once(project: Project) -> None:
+def test_the_environment_is_made_once_and_updated_when_a_requirement_changes(project: Project) -> None:
     code, _, commands = project.make("environment")
-    assert code == 0
-    assert "-m venv --clear .venv" in commands[0]
-    assert commands[1].endswith("-c requirements.txt torch uv")
-    assert commands[2].startswith("uv pip install")
-    assert commands[2].endswith("-r requirements.txt")
-    assert commands[3].endswith("-r requirements-no-deps.txt -e .")
-    assert len(commands) == 4
+    assert (code, new_environment(commands)) == (0, True)
     assert project.make("environment")[2] == []
+    for name in ("requirements.txt", "requirements-no-deps.txt", "pyproject.toml"):
+        project.write(name, "second")
+        assert project.make("environment", fail="-e .")[0] != 0
+        code, _, commands = project.make("environment")
+        assert (code, bool(commands), new_environment(commands)) == (0, True, False)
+        assert project.make("environment")[2] == []
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-no-deps.txt", "pyproject.toml"])
-def test_a_changed_requirement_updates_the_environment(project: Project, name: str) -> None:
-    project.make("environment")
-    project.write(name, "second")
-    _, _, commands = project.make("environment")
-    assert len(commands) == 3
-    assert not made(commands)
-    assert project.make("environment")[2] == []
-
-
-@pytest.mark.parametrize("step", ["-m venv", "torch uv", "-r requirements.txt", "-e ."])
-def test_an_interrupted_installation_begins_anew(project: Project, step: str) -> None:
-    assert project.make("environment", fail=step)[0] != 0
-    code, _, commands = project.make("environment")
-    assert (code, len(commands), made(commands)) == (0, 4, True)
-
-
-def test_an_interrupted_update_goes_on(project: Project) -> None:
-    project.make("environment")
-    project.write("requirements.txt", "second")
+def test_an_interrupted_installation_begins_anew(project: Project) -> None:
     assert project.make("environment", fail="-r requirements-no-deps.txt")[0] != 0
     code, _, commands = project.make("environment")
-    assert (code, len(commands), made(commands)) == (0, 3, False)
+    assert (code, new_environment(commands)) == (0, True)
 
 
-def test_where_uv_fails_pip_tries(project: Project) -> None:
-    code, _, commands = project.make("environment", fail="uv pip")
-    assert code == 0
-    assert commands[3].startswith("python -m pip")
-    assert commands[3].endswith("-r requirements.txt")
-
-
-def test_an_environment_that_was_moved_is_made_anew(project: Project) -> None:
+def test_an_environment_that_was_moved_or_whose_python_was_replaced_is_made_anew(project: Project) -> None:
     project.make("environment")
     project.root = project.root.rename(project.root.with_name("elsewhere"))
-    assert made(project.make("environment")[2])
-    assert project.make("environment")[2] == []
-
-
-def test_an_environment_whose_python_was_replaced_is_made_anew(project: Project) -> None:
-    project.make("environment")
+    assert new_environment(project.make("environment")[2])
     python = project.root / ".venv/bin/python"
     python.rename(project.root / "python3.12")
     python.symlink_to(project.root / "python3.12")
-    assert made(project.make("environment")[2])
+    assert new_environment(project.make("environment")[2])
+    assert project.make("environment")[2] == []
 
 
 def test_without_a_python_that_fits_one_line_says_what_is_needed(project: Project) -> None:
@@ -181,17 +170,11 @@ def test_the_site_is_built_when_a_page_or_a_requirement_changed(project: Project
     assert (project.root / "_build/html/kept").read_text() == "x"
 
 
-def test_the_audit_installs_what_it_needs_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("npm", "node"):
-        project.write(f"tools/{name}", PROGRAM)
-        (project.root / "tools" / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{project.root / 'tools'}:{os.environ['PATH']}")
-    project.write("audit/package-lock.json", "first")
-    project.write("audit/node_modules/axe", "")
+def test_a_page_that_left_the_contents_leaves_the_site(project: Project) -> None:
     project.make("site")
-    assert project.make("audit")[2] == ["npm ci --prefix audit", "node audit/audit.mjs _build/html"]
-    assert project.make("audit", "PAGES=ko/01 en")[2] == ["node audit/audit.mjs _build/html ko/01 en"]
-    assert project.make("audit", fail="audit.mjs")[0] != 0
+    project.write("_toc.yml", "second")
+    project.make("site")
+    assert (project.root / "_build/html/kept").read_text() == "x", "not built upon the last build"
 
 
 def test_a_failed_build_keeps_the_last_good_site(project: Project) -> None:
@@ -204,6 +187,50 @@ def test_a_failed_build_keeps_the_last_good_site(project: Project) -> None:
     assert project.make("site")[0] == 0
     # Nothing that the failed build left was built upon.
     assert (project.site, (project.root / "_build/html/kept").read_text()) == ("second", "x")
+
+
+def test_what_is_edited_during_a_build_is_built_by_the_next(project: Project) -> None:
+    project.make("site")
+    project.write("book/page", "second")
+    project.write("book/typed", "third")
+    project.make("site")
+    assert project.site == "second"
+    project.make("site")
+    assert project.site == "third"
+
+
+def test_a_build_killed_while_it_copies_leaves_the_last_good_site(project: Project) -> None:
+    project.write("book/page", "many first")
+    project.make("site")
+    project.write("book/page", "many second")
+    process = project.start("site")
+    # During the copy some of the files, not all of them, are in a folder beside the site.
+    while process.poll() is None:
+        folders = [each for each in project.root.glob("_build/*html*") if each.name != "html"]
+        sizes = [sum(1 for _ in folder.glob("[0-9]*")) for folder in folders]
+        if any(0 < size < FILES for size in sizes) or len(project.copied) != FILES:
+            break
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert set(project.copied) == {"many first"}
+    assert len(project.copied) == FILES
+    assert project.make("site")[0] == 0
+    assert (set(project.copied), len(project.copied)) == ({"many second"}, FILES)
+    left = {path.name for path in (project.root / "_build").iterdir()}
+    assert left == {"html", "wheel", ".last", ".compared", ".site.lock"}
+
+
+def test_of_two_builds_at_once_the_second_waits(project: Project) -> None:
+    project.make("site")
+    project.write("book/page", "many slow")
+    first = project.start("site")
+    time.sleep(0.2)
+    second = project.start("site")
+    outputs = [process.communicate()[0] for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), outputs
+    assert "another process holds" in outputs[1]
+    assert (set(project.copied), len(project.copied)) == ({"many slow"}, FILES)
+    assert (project.root / "_build/html/kept").read_text() == "xx", "built once, not twice"
 
 
 def test_the_site_says_that_notebooks_are_older_until_they_are_not(project: Project) -> None:
@@ -245,36 +272,8 @@ def test_the_site_carries_the_library_of_today(project: Project) -> None:
     assert project.make("site")[2] == []
 
 
-def test_the_laboratory_opens_copies(project: Project) -> None:
-    commands = project.make("lab")[2]
-    assert commands[-2:] == ["python -m polyglot_book lab", "jupyter-lab lab"]
-    (project.root / ".venv/bin/jupyter-lab").rename(project.root / "jupyter-lab")
-    _, _, commands = project.make("lab")
-    assert any("-c requirements.txt jupyterlab" in command for command in commands)
-
-
-def test_the_site_is_served_to_this_machine_alone(project: Project) -> None:
-    *_, last = project.make("serve", "PORT=8123")[2]
-    assert last == "python -m http.server --bind 127.0.0.1 --directory _build/html 8123"
-
-
-def test_the_pdfs_are_printed_from_the_site(project: Project) -> None:
-    _, _, commands = project.make("pdf")
-    site = next(number for number, each in enumerate(commands) if "jupyter-book build" in each)
-    assert commands[-1] == "python -m polyglot_book pdf"
-    assert site < len(commands) - 1
-
-
 def test_what_is_published_holds_the_pdfs(project: Project) -> None:
     project.write("_build/pdf/x-ko.pdf", "paper")
     _, _, commands = project.make("pages")
     assert commands[-1] == "python -m polyglot_book pdf"
     assert (project.root / "_build/html/pdf/x-ko.pdf").read_text() == "paper"
-
-
-def test_the_newest_versions_are_written_down(project: Project) -> None:
-    project.write("_build/renew/left", "over")
-    _, _, commands = project.make("renew")
-    assert [each.split(" ")[0] for each in commands] == ["python", "pip", "pip"]
-    assert "install -q .[book,test]" in commands[1]
-    assert (project.root / "requirements.txt").read_text() == "x==1\n"

@@ -24,10 +24,15 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     notebooks.add_argument("--all", action="store_true", help="execute even what is up to date")
     notebooks.add_argument("--jobs", type=int, metavar="N", help="kernels at a time (default: one per CPU)")
+    notebooks.add_argument(
+        "--limit", type=float, default=900, metavar="S", help="seconds a cell may take (default: 900)"
+    )
     commands.add_parser("lab", help="write copies of the notebooks to work in; those that are there stay")
     commands.add_parser("pending", help="say which notebooks are not what their chapters and library make")
     commands.add_parser("translations", help="show how far each language is")
-    commands.add_parser("sync", help="copy the reference's code cells to the other languages")
+    commands.add_parser(
+        "sync", help="copy the reference's code cells, and what other languages lack, to them"
+    )
     mark = commands.add_parser("mark", help="record that a translation is up to date")
     mark.add_argument("cell", help="<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells")
     commands.add_parser("check", help="run every check")
@@ -40,7 +45,9 @@ def _run(arguments: argparse.Namespace) -> bool:
     if arguments.command == "notebooks":
         from polyglot_book.notebooks import make_notebooks
 
-        return make_notebooks(book, arguments.chapters, everything=arguments.all, jobs=arguments.jobs)
+        return make_notebooks(
+            book, arguments.chapters, everything=arguments.all, jobs=arguments.jobs, limit=arguments.limit
+        )
     if arguments.command == "lab":
         from polyglot_book.take_along import WORKSHOP, fill_workshop
 
@@ -83,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         return 0 if _run(_arguments(argv)) else 1
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -16,7 +16,8 @@ from jupytext.myst import notebook_to_myst
 from nbformat import NotebookNode
 
 from polyglot_book.config import Book
-from polyglot_book.parsing import ChapterError, read_notebook
+from polyglot_book.files import read_text
+from polyglot_book.parsing import ChapterError, parse_cells
 from polyglot_book.violations import Violation
 
 _nbformat: Any = nbformat  # its functions carry no types
@@ -125,23 +126,20 @@ def parse_chapter(text: str, where: str = "chapter.md") -> Chapter:
         text: The text, with its line ends as they are in the file.
         where: What messages call the file.
     """
-    notebook = read_notebook(text.replace("\r\n", "\n"), where)
-    notebook.metadata.pop("jupyter", None)  # what jupytext knows of the text
+    front, cells = parse_cells(text.replace("\r\n", "\n"), where)
     # YAML makes dates of some texts.
-    front, *headers = json.loads(
-        json.dumps([notebook.metadata, *(cell.metadata for cell in notebook.cells)], default=str)
+    front, *headers = json.loads(json.dumps([front, *(cell.metadata for cell in cells)], default=str))
+    # jupytext drops one blank line after a header, so that a second one would not last.
+    sources = [re.sub(r"\A(\s*\n)+", "", cell.source) for cell in cells]
+    return Chapter(
+        where,
+        text,
+        tuple(
+            Cell(metadata.pop("id"), cell.kind, source, metadata)
+            for cell, metadata, source in zip(cells, headers, sources, strict=True)
+        ),
+        front,
     )
-    cells = []
-    for node, metadata in zip(notebook.cells, headers, strict=True):
-        # jupytext drops one blank line after a header, so that a second one would not last.
-        source = re.sub(r"\A(\s*\n)+", "", node.source)
-        cells.append(Cell(metadata.pop("id"), node.cell_type, source, metadata))
-    return Chapter(where, text, tuple(cells), front)
-
-
-def read_text(path: Path) -> str:
-    """Read a file without changing its line ends."""
-    return path.read_bytes().decode("utf-8")
 
 
 def read_chapter(book: Book, path: Path) -> Chapter:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -28,6 +28,7 @@ class Language:
         name: What its readers call it ("繁體中文").
         title: The book's title in this language.
         tagline: One optional sentence about the book in this language.
+        untranslated: The note at a text that waits for its translation into this language.
     """
 
     code: str
@@ -35,6 +36,7 @@ class Language:
     name: str
     title: str
     tagline: str = ""
+    untranslated: str = "This part is not translated yet."
 
     @property
     def slug(self) -> str:
@@ -49,8 +51,10 @@ class Language:
         where = f"polyglot_languages: {code}"
         if not isinstance(entry, Mapping):
             raise ConfigError(f"{where}: expected a mapping, got {entry!r}")
-        if not {"locale", "name", "title"} <= entry.keys() <= {"locale", "name", "title", "tagline"}:
-            raise ConfigError(f"{where}: expected locale, name, title, perhaps tagline, got {[*entry]}")
+        required, optional = {"locale", "name", "title"}, {"tagline", "untranslated"}
+        if not required <= entry.keys() <= required | optional:
+            expected = "locale, name, title, perhaps tagline and untranslated"
+            raise ConfigError(f"{where}: expected {expected}, got {[*entry]}")
         for name, value in entry.items():
             # YAML reads an unquoted `no` as False: the Norwegian locale must be quoted.
             if not isinstance(value, str) or not value.strip():
@@ -83,6 +87,22 @@ def folder_from(value: object) -> str:
     return folder.as_posix()
 
 
+class Verdicts(NamedTuple):
+    """What the lines begin with in which a check judges an answer."""
+
+    right: str
+    wrong: str
+
+    @classmethod
+    def from_setting(cls, value: object) -> Verdicts:
+        """Read the value of `polyglot_verdicts`."""
+        if not isinstance(value, Mapping) or value.keys() != {"right", "wrong"}:
+            raise ConfigError(f"polyglot_verdicts: expected {{right: …, wrong: …}}, got {value!r}")
+        if not all(isinstance(each, str) and each.strip() for each in value.values()):
+            raise ConfigError(f"polyglot_verdicts: expected texts (quote them), got {value!r}")
+        return cls(**value)
+
+
 @dataclass(frozen=True)
 class Book:
     """A book in several languages.
@@ -93,6 +113,7 @@ class Book:
         folder: Where the pages lie, relative to the root: `<folder>/<code>/<stem>.ipynb`.
         terms: The terminology file, where there is one.
         library: Folders whose content decides what notebooks compute.
+        verdicts: How checks judge answers, where they do.
         config: The text of `_config.yml`.
     """
 
@@ -101,6 +122,7 @@ class Book:
     folder: str = "book"
     terms: Path | None = None
     library: tuple[Path, ...] = ()
+    verdicts: Verdicts | None = None
     config: str = field(default="", repr=False)
 
     @property
@@ -154,6 +176,8 @@ class Book:
             folder = folder_from(settings.get("polyglot_folder", "book"))
             terms = settings.get("polyglot_terms")
             terms = None if terms is None else root / _relative("polyglot_terms", terms)
-            return cls(root, languages, folder, terms, folders, text)
+            verdicts = settings.get("polyglot_verdicts")
+            verdicts = None if verdicts is None else Verdicts.from_setting(verdicts)
+            return cls(root, languages, folder, terms, folders, verdicts, text)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None

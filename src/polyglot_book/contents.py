@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from polyglot_book.exercises import EXERCISE_CLASS
 
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n(.*)", re.DOTALL)
 _HEADING = re.compile(r"^# +(.+?) *$", re.MULTILINE)
 # An admonition of the class `exercise` at the beginning of a cell, and what follows up to the next text.
 _EXERCISE = re.compile(
-    r'^\+\+\+ \{"id": "([^"]+)".*\}\n\n:::+\{admonition\} +(.+)\n:class: exercise\n((?:(?!\+\+\+ ).*\n?)*)',
+    r'^\+\+\+ \{"id": "([^"]+)".*\}\n\n:::+\{admonition\} +(.+)\n'
+    rf":class: {EXERCISE_CLASS}\n((?:(?!\+\+\+ ).*\n?)*)",
     re.MULTILINE,
 )
 
@@ -93,9 +95,11 @@ def _read_chapter(path: Path) -> tuple[dict[str, Any], str]:
 
 def _read_notebook(path: Path) -> tuple[dict[str, Any], str]:
     """Write a notebook's cells as a chapter has them, as far as they are read here."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
+    from polyglot_book.ipynb import read_notebook
+
+    notebook = read_notebook(path, check=False)
     texts = []
-    for cell in notebook["cells"]:
-        header = f'+++ {{"id": "{cell.get("id")}"}}\n\n' if cell["cell_type"] == "markdown" else ""
-        texts.append(f"{header}{''.join(cell['source'])}\n")
-    return notebook["metadata"], "\n".join(texts)
+    for cell in notebook.cells:
+        header = f'+++ {{"id": "{cell.get("id")}"}}\n\n' if cell.cell_type == "markdown" else ""
+        texts.append(f"{header}{cell.source}\n")
+    return notebook.metadata, "\n".join(texts)

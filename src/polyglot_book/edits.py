@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from polyglot_book.chapters import Cell, Chapter, read_all, text_hash
-from polyglot_book.config import Book
-from polyglot_book.translations import code_for, is_stale
+from polyglot_book.chapters import Cell, Chapter, read_all, read_chapter, text_hash
+from polyglot_book.config import Book, Language
+from polyglot_book.files import write_atomically
+from polyglot_book.translations import code_for, is_stale, is_waiting
 
 Say = Callable[[str], None]
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        half.write_bytes(data)
-        half.replace(path)
-    finally:
-        half.unlink(missing_ok=True)
 
 
 def _write(book: Book, chapter: Chapter, cells: Sequence[Cell]) -> bool:
@@ -36,52 +24,82 @@ def _write(book: Book, chapter: Chapter, cells: Sequence[Cell]) -> bool:
 
 
 def sync(book: Book, say: Say = print) -> None:
-    """Bring every chapter into jupytext's form, and translations up to the reference's code and tags."""
+    """Bring every chapter into jupytext's form, and translations up to the reference's cells, code and tags.
+
+    A chapter or cell that a translation lacks is added in the reference's language, with a note that it waits
+    for its translation.
+    """
     chapters, violations = read_all(book)
     if violations:
         raise ValueError("\n".join(map(str, violations)))
-    for (code, stem), chapter in chapters.items():
-        original = chapters.get((book.reference.code, stem), chapter)
-        cells = list(chapter.cells)
-        done = [] if original is chapter else _copy_code(original, cells, code)
-        for line in done:
-            say(f"{chapter.where}#{line}")
-        if _write(book, chapter, cells) and not done:
+    reference = book.reference.code
+    for (code, stem), original in list(chapters.items()):
+        if code == reference:
+            for language in book.translations:
+                where = f"chapters/{language.code}/{stem}.md"
+                new = Chapter(where, "", (), original.metadata)
+                _sync_chapter(book, original, chapters.pop((language.code, stem), new), language, say)
+    for chapter in chapters.values():
+        if _write(book, chapter, chapter.cells):
             say(f"{chapter.where}: brought into jupytext's form")
 
 
-def _copy_code(original: Chapter, cells: list[Cell], language: str) -> list[str]:
-    """Bring a translation's code cells up to the reference, and say what was done to each."""
-    done = []
+def _sync_chapter(book: Book, original: Chapter, chapter: Chapter, language: Language, say: Say) -> None:
+    """Bring a translation up to the reference."""
+    cells = list(chapter.cells)
+    if chapter.text:
+        changes = _copy_cells(original, cells, language)
+    else:
+        cells = [_waiting_cell(cell, language) for cell in original.cells]
+        changes = []
+        say(f"{chapter.where}: added, it waits for its translation")
+    for change in changes:
+        say(f"{chapter.where}#{change}")
+    if _write(book, chapter, cells) and chapter.text and not changes:
+        say(f"{chapter.where}: brought into jupytext's form")
+
+
+def _copy_cells(original: Chapter, cells: list[Cell], language: Language) -> list[str]:
+    """Bring a translation's cells up to the reference, and say what changed in each."""
+    changes = []
     after = 0
     for cell in original.cells:
         at = next((number for number, each in enumerate(cells) if each.id == cell.id), None)
-        source = code_for(cell.source, language)
-        if at is not None:
-            after = at + 1
-            here = cells[at]
-            pairs = {"code": (here.source, source), "tags": (here.tags, cell.tags)}
-            differing = [name for name, (old, new) in pairs.items() if old != new]
-            if differing and cell.kind == here.kind == "code":
-                done.append(f"{cell.id}: {' and '.join(differing)} copied")
-                tagged = {**here.metadata, "tags": cell.tags}
-                metadata = {key: value for key, value in tagged.items() if key != "tags" or value}
-                cells[at] = replace(here, source=source, metadata=metadata)
-        elif cell.kind == "code":
-            wordless = {**cell.metadata, "mystnb": _without_words(cell.metadata.get("mystnb"))}
-            metadata = {key: value for key, value in wordless.items() if value}
-            cells.insert(after, replace(cell, source=source, metadata=metadata))
+        if at is None:
+            cells.insert(after, _waiting_cell(cell, language))
             after += 1
-            done.append(f"{cell.id}: added{', its alternative text is yours to write' if cell.alt else ''}")
-    return done
+            changes.append(f"{cell.id}: added{', it waits for its translation' if cell.live else ''}")
+            continue
+        after = at + 1
+        last = cells[at]
+        if cell.kind == last.kind == "code":
+            source = code_for(cell.source, language.code)
+            pairs = {"code": (last.source, source), "tags": (last.tags, cell.tags)}
+            if differing := [name for name, (old, new) in pairs.items() if old != new]:
+                changes.append(f"{cell.id}: {' and '.join(differing)} copied")
+                tagged = {**last.metadata, "tags": cell.tags}
+                metadata = {key: value for key, value in tagged.items() if key != "tags" or value}
+                cells[at] = replace(last, source=source, metadata=metadata)
+    return changes
 
 
-def _without_words(value: Any) -> Any:
-    """Leave out every text of a mapping: it is in the reference's language."""
-    if not isinstance(value, Mapping):
-        return value
-    kept = {key: _without_words(each) for key, each in value.items() if not isinstance(each, str)}
-    return {key: each for key, each in kept.items() if each != {}}
+def _waiting_cell(cell: Cell, language: Language) -> Cell:
+    """Write a cell of the reference for a translation, with a note where there is something to translate."""
+    note = language.untranslated
+    if cell.kind == "markdown":
+        box = f":::{{note}}\n{note}\n:::"
+        if cell.source.startswith(":::"):  # an exercise is the first thing in its cell
+            return replace(cell, source=f"{cell.source}\n\n{box}")
+        if not cell.source.startswith("#"):
+            return replace(cell, source=f"{box}\n\n{cell.source}")
+        heading, _, rest = cell.source.partition("\n")
+        return replace(cell, source=f"{heading}\n\n{box}\n\n{rest.lstrip()}".rstrip())
+    cell = replace(cell, source=code_for(cell.source, language.code))
+    if not cell.alt:
+        return cell
+    metadata = copy.deepcopy(dict(cell.metadata))
+    metadata["mystnb"]["image"]["alt"] = f"{note} {cell.alt}"
+    return replace(cell, metadata=metadata)
 
 
 def mark(book: Book, target: str, say: Say = print) -> None:
@@ -91,36 +109,54 @@ def mark(book: Book, target: str, say: Say = print) -> None:
         book: The book.
         target: `ko/01-x#cell`, or `ko/01-x` for every cell of a chapter.
         say: Gets every line for the user.
+
+    Raises:
+        ValueError: The target names no cell that can be marked. Nothing is marked then.
     """
-    found = re.fullmatch(r"([^/#]+)/([^/#]+?)(?:\.md)?(?:#(.+))?", target.removeprefix("chapters/"))
-    translations = [language.code for language in book.translations]
-    if found is None or found[1] not in translations:
-        raise ValueError(f"{target}: expected <{' or '.join(translations)}>/<chapter>#<cell>")
-    code, stem, wanted = found.groups()
-    chapters, violations = read_all(book)
-    original, chapter = chapters.get((book.reference.code, stem)), chapters.get((code, stem))
-    if original is None or chapter is None:
-        reasons = [str(each) for each in violations if each.where.endswith(f"/{stem}.md")]
-        raise ValueError(
-            "\n".join(reasons) or f"{target}: no such chapter in both {book.reference.code} and {code}"
-        )
-    if wanted is not None and (wanted not in chapter.by_id or wanted not in original.by_id):
+    code, stem, cell_id = _parse_target(book, target)
+    original, chapter = _chapter_pair(book, code, stem)
+    if cell_id and not (cell_id in chapter.by_id and cell_id in original.by_id):
         raise ValueError(f"{target}: no such cell in both languages")
-    cells = list(chapter.cells)
-    marked = []
-    for number, cell in enumerate(cells):
-        if wanted not in (None, cell.id):
-            continue
-        theirs = original.by_id.get(cell.id)
-        if theirs is None or theirs.kind != cell.kind:
-            raise ValueError(f"{chapter.where}#{cell.id}: the reference has no such cell; nothing was marked")
-        if theirs.live is None or cell.live is None:
-            if wanted is not None:
-                raise ValueError(f"{target}: no alternative text in both languages, so nothing to mark")
-        elif is_stale(theirs, cell):
-            cells[number] = replace(cell, metadata={**cell.metadata, "of": text_hash(theirs.live)})
-            marked.append(cell.id)
-    if marked:
+    cells = [
+        _mark_cell(chapter, original, cell, book.languages[code]) if cell_id in ("", cell.id) else cell
+        for cell in chapter.cells
+    ]
+    if cell_id and not original.by_id[cell_id].live:
+        raise ValueError(f"{target}: no alternative text in both languages, so nothing to mark")
+    changed = [cell.id for cell, last in zip(cells, chapter.cells, strict=True) if cell is not last]
+    if changed:
         _write(book, chapter, cells)
-    for cell_id in marked:
-        say(f"{chapter.where}#{cell_id}: marked as up to date")
+    for each in changed:
+        say(f"{chapter.where}#{each}: marked as up to date")
+    if not changed:
+        say(f"{target}: up to date already")
+
+
+def _parse_target(book: Book, target: str) -> tuple[str, str, str]:
+    """Split a target into the language, the chapter, and the cell's id, which is "" for all cells."""
+    parts = re.fullmatch(r"([^/#]+)/([^/#]+?)(?:\.md)?(?:#(.+))?", target.removeprefix("chapters/"))
+    codes = [language.code for language in book.translations]
+    if parts is None or parts[1] not in codes:
+        example = f"expected CELL=<{' or '.join(codes)}>/<chapter>#<cell>"
+        raise ValueError(f"{target}: {example}" if target else f"which cell? {example}")
+    return parts[1], parts[2], parts[3] or ""
+
+
+def _chapter_pair(book: Book, code: str, stem: str) -> tuple[Chapter, Chapter]:
+    """Read a chapter in the reference and in a translation."""
+    paths = [book.chapters_dir(each) / f"{stem}.md" for each in (book.reference.code, code)]
+    if missing := [book.relative(path) for path in paths if not path.is_file()]:
+        raise ValueError(f"{' and '.join(missing)}: no such chapter")
+    return read_chapter(book, paths[0]), read_chapter(book, paths[1])
+
+
+def _mark_cell(chapter: Chapter, original: Chapter, cell: Cell, language: Language) -> Cell:
+    """Give the cell with the hash of the reference; the same cell if it is up to date."""
+    source = original.by_id.get(cell.id)
+    if source is None or source.kind != cell.kind:
+        raise ValueError(f"{chapter.where}#{cell.id}: the reference has no such cell; nothing was marked")
+    if not source.live or not cell.live or not is_stale(source, cell):
+        return cell
+    if is_waiting(cell, language):
+        raise ValueError(f"{chapter.where}#{cell.id}: it waits for its translation; nothing was marked")
+    return replace(cell, metadata={**cell.metadata, "of": text_hash(source.live)})

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
+from polyglot_book.ipynb import is_starter
+
 _new_node: Any = NotebookNode  # its methods carry no types
+LIMIT = 900.0  # seconds a cell may take: ten times what the slowest takes, for slow machines
+PATIENCE = 60.0  # seconds after which a cell counts as slow
+TERMS_VARIABLE = "POLYGLOT_TERMS"
 # One thread, because sums of floats differ with the number of threads.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 # Figures must go where a reader's go, into the cell; warnings must come as a reader sees them.
@@ -29,7 +35,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 
 
 class CellFailure(Exception):
-    """A cell that raised, or that ended the kernel.
+    """A cell that raised, took too long, or ended the kernel.
 
     Attributes:
         cell: Its id.
@@ -50,31 +56,52 @@ class _ThisPython(KernelSpecManager):
         return KernelSpec(**get_kernel_dict(_KERNEL_OPTIONS, ["-Xfrozen_modules=off"]))
 
 
-def is_starter(cell: NotebookNode) -> bool:
-    """Whether an exercise begins with this cell, whose output would give away what the reader is to find."""
-    return "starter" in cell.metadata.get("tags", [])
-
-
-async def execute(notebook: NotebookNode, folder: Path) -> None:
+async def execute(
+    notebook: NotebookNode,
+    folder: Path,
+    limit: float,
+    slow: Callable[[str], None],
+) -> tuple[str, ...] | None:
     """Execute every code cell of a notebook in a folder, and put the outputs into the notebook.
 
+    Args:
+        notebook: The notebook.
+        folder: The working directory of the kernel.
+        limit: How many seconds a cell may take.
+        slow: Is called with the id of a cell that has taken a minute.
+
+    Returns:
+        The entries of the terminology that the library read, where it writes them into the file that the
+        environment variable `POLYGLOT_TERMS` names, one a line as in `labels/key/ko`; else None.
+
     Raises:
-        CellFailure: A cell raised that is not tagged `raises-exception`, or the kernel died.
+        CellFailure: A cell raised that is not tagged `raises-exception`, took too long, or ended the kernel.
     """
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=_ThisPython())
     client = NotebookClient(notebook, km=manager, timeout=None, record_timing=False)
+    loop = asyncio.get_running_loop()
     environment = {name: value for name, value in os.environ.items() if name not in _REMOVED} | ENVIRONMENT
     # An IPython profile of the user's own must not change what cells do.
     with tempfile.TemporaryDirectory(prefix="polyglot-ipython-") as profile:
+        terms = Path(profile, "terms")
+        environment |= {"IPYTHONDIR": profile, TERMS_VARIABLE: str(terms)}
         try:
-            await client.async_start_new_kernel(cwd=str(folder), env={**environment, "IPYTHONDIR": profile})
+            await client.async_start_new_kernel(cwd=str(folder), env=environment)
             await client.async_start_new_kernel_client()
             for number, cell in enumerate(notebook.cells):
-                await _execute_cell(client, cell, number)
+                timer = loop.call_later(PATIENCE, slow, cell.id)
+                try:
+                    async with asyncio.timeout(limit):
+                        await _execute_cell(client, cell, number)
+                except TimeoutError:
+                    raise CellFailure(cell.id, f"not finished after {limit:g} s") from None
+                finally:
+                    timer.cancel()
         finally:
             if client.kc is not None:
                 client.kc.stop_channels()
             await manager.shutdown_kernel(now=True)  # asking the kernel to leave sometimes takes seconds
+        return tuple(sorted(set(terms.read_text(encoding="utf-8").splitlines()))) if terms.exists() else None
 
 
 async def _execute_cell(client: NotebookClient, cell: NotebookNode, number: int) -> None:
@@ -84,7 +111,7 @@ async def _execute_cell(client: NotebookClient, cell: NotebookNode, number: int)
         raise CellFailure(cell.id, _ANSI.sub("", error.traceback).strip()) from None
     except DeadKernelError:
         task = asyncio.current_task()
-        if task and task.cancelling():  # the client takes Ctrl-C for a death
+        if task and task.cancelling():  # the client takes Ctrl-C and the limit for a death
             raise asyncio.CancelledError from None
         raise CellFailure(cell.id, "the kernel died (out of memory?)") from None
     if cell.cell_type == "code":

@@ -7,6 +7,7 @@ from collections import Counter
 from polyglot_book.chapters import read_all
 from polyglot_book.config import Book
 from polyglot_book.markdown import Anatomy, anatomy
+from polyglot_book.translations import is_waiting
 from polyglot_book.violations import Violation
 
 
@@ -29,6 +30,8 @@ def check_parity(book: Book) -> list[Violation]:
             continue
         for cell in chapter.cells:
             other = original.by_id.get(cell.id)
+            if is_waiting(cell, book.languages[code]):
+                continue
             if other is not None and cell.kind == other.kind == "markdown":
                 expected = anatomy(other.source, reference, book.config)
                 violations += _compare(

@@ -10,13 +10,20 @@ import copy
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from polyglot_book.config import Book
+from polyglot_book.ipynb import (
+    SVG,
+    alternative_text,
+    code_cells,
+    is_solution,
+    read_notebook,
+    write_notebook,
+)
 from polyglot_book.plain import plain
 
 _v4: Any = nbformat.v4  # its functions carry no types
@@ -24,26 +31,13 @@ _new_node: Any = NotebookNode
 # The folder of copies to work in, below the book's root.
 WORKSHOP = "lab"
 _LINK = re.compile(r"\]\(((?:[\w-]+\.ipynb)?)((?:#[\w-]+)?)\)")
-_SOLUTION = "solution-"
 # Gives the address of another page of the same language: its stem, and an anchor with its `#`, or nothing.
 Address = Callable[[str, str], str]
 
 
-def read(path: Path) -> NotebookNode:
-    """Read a stored notebook."""
-    notebook: NotebookNode = _v4.reads(path.read_text(encoding="utf-8"))
-    return notebook
-
-
-def write(notebook: NotebookNode, path: Path) -> None:
-    """Write a copy, and the folder that it lies in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{_v4.writes(notebook)}\n", encoding="utf-8")
-
-
 def has_solutions(notebook: NotebookNode) -> bool:
     """Whether a copy for students differs from the whole one."""
-    return any(cell.id.startswith(_SOLUTION) for cell in notebook.cells)
+    return any(map(is_solution, notebook.cells))
 
 
 def take_along(
@@ -59,13 +53,14 @@ def take_along(
     """
     result = copy.deepcopy(notebook)
     for cell in result.cells:
-        alt = ((cell.metadata.pop("mystnb", None) or {}).get("image") or {}).get("alt") or ""
-        cell.metadata.pop("of", None)
+        alt = alternative_text(cell)
+        for key in ("mystnb", "of"):
+            cell.metadata.pop(key, None)
         if cell.cell_type == "markdown":
             cell.source = _with_links(plain(cell.source), address)
         for output in cell.get("outputs", []):
-            if "image/svg+xml" in output.get("data", {}):
-                output.data = _figure(output.data["image/svg+xml"], alt)
+            if SVG in output.get("data", {}):
+                output.data = _figure(output.data[SVG], alt)
             if "text/markdown" in output.get("data", {}):
                 output.data["text/markdown"] = _with_links(output.data["text/markdown"], address)
     first = [_v4.new_markdown_cell(note, id="about-this-copy")] if note else []
@@ -77,10 +72,9 @@ def take_along(
 def for_students(notebook: NotebookNode) -> NotebookNode:
     """Copy a notebook without its solutions and without any output."""
     result = copy.deepcopy(notebook)
-    result.cells = [cell for cell in result.cells if not cell.id.startswith(_SOLUTION)]
-    for cell in result.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
+    result.cells = [cell for cell in result.cells if not is_solution(cell)]
+    for cell in code_cells(result):
+        cell.outputs, cell.execution_count = [], None
     return result
 
 
@@ -116,13 +110,13 @@ def fill_workshop(book: Book) -> list[str]:
     """Write copies of all notebooks into the folder to work in, `lab/<language>/<stem>.ipynb`.
 
     Returns:
-        What was written; a copy that is there already may hold somebody's work, and stays.
+        The notebooks that were copied. A copy that exists may hold somebody's work and is not replaced.
     """
-    written = []
+    copied = []
     for code in book.languages:
         for path in sorted(book.notebooks_dir(code).glob("*.ipynb")):
             target = book.root / WORKSHOP / code / path.name
             if not target.exists():
-                write(take_along(read(path)), target)
-                written.append(f"{code}/{path.stem}")
-    return written
+                write_notebook(take_along(read_notebook(path)), target)
+                copied.append(f"{code}/{path.stem}")
+    return copied

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from polyglot_book.chapters import read_text
 from polyglot_book.config import Book
+from polyglot_book.files import read_text
 from polyglot_book.violations import Violation
 
 _HANGUL = "\uac00-\ud7a3"
@@ -109,6 +109,8 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
             continue
         for key, entry in entries.items():
             problems = list(_problems(entry, book.languages.keys(), others))
+            if "/" in str(key):  # it separates the keys in what a run of a notebook read
+                problems.append((": a key with a slash", "rename it"))
             violations += [Violation(where, "", f"{section}: {key}{what}", do) for what, do in problems]
             if section == "terms" and not problems:
                 for code in book.languages:

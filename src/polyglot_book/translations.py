@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot_book.chapters import Cell, Chapter, read_all, text_hash
-from polyglot_book.config import Book
+from polyglot_book.config import Book, Language
 from polyglot_book.violations import Violation
 
 Chapters = Mapping[tuple[str, str], Chapter]
@@ -24,8 +24,13 @@ def code_for(source: str, language: str) -> str:
 
 
 def is_stale(original: Cell, cell: Cell) -> bool:
-    """Say whether the reference has changed since a cell was translated from it."""
+    """Whether the reference has changed since a cell was translated from it."""
     return original.live is not None and cell.of != text_hash(original.live)
+
+
+def is_waiting(cell: Cell, language: Language) -> bool:
+    """Whether `make sync` wrote a cell's text, and nobody has translated it since."""
+    return language.untranslated in (cell.live or "")
 
 
 def _every_stem(chapters: Chapters) -> list[str]:
@@ -73,13 +78,13 @@ def check_translations(book: Book) -> list[Violation]:
         where, theirs = f"chapters/{code}/{stem}.md", f"chapters/{book.reference.code}/{stem}.md"
         findings: list[Finding] = []
         if chapter is None and where not in unreadable and original is not None:
-            findings = [("", "the chapter is missing", f"translate {theirs}")]
+            findings = [("", "the chapter is missing", "run `make sync`")]
         elif chapter is not None:
             findings = [*_check_form(chapter)]
             if chapter is original:
                 findings += _check_reference(code, chapter)
             elif original is not None:
-                findings += _compare(code, original, chapter)
+                findings += _compare(book.languages[code], original, chapter)
             elif theirs not in unreadable:
                 remedy = f"write {theirs} first, or remove this file"
                 findings.append(("", "a chapter that the reference lacks", remedy))
@@ -89,6 +94,8 @@ def check_translations(book: Book) -> list[Violation]:
 
 def _check_form(chapter: Chapter) -> Iterator[Finding]:
     """Compare a chapter's text with what `make sync` would write."""
+    if "\r\n" in chapter.text:
+        yield "", "line ends of Windows (CRLF)", "run `make sync`"
     pairs = zip_longest(chapter.text.splitlines(), chapter.canonical().splitlines())
     differing = ((number, other) for number, (line, other) in enumerate(pairs, start=1) if line != other)
     for number, line in islice(differing, 1):
@@ -103,11 +110,11 @@ def _check_reference(language: str, chapter: Chapter) -> Iterator[Finding]:
             yield cell.id, "set_language names another language", f'write set_language("{language}")'
 
 
-def _compare(language: str, original: Chapter, chapter: Chapter) -> Iterator[Finding]:
+def _compare(language: Language, original: Chapter, chapter: Chapter) -> Iterator[Finding]:
     theirs, ours = original.by_id, chapter.by_id
     for cell in original.cells:
         if cell.id not in ours:
-            yield cell.id, "missing", "run `make sync`" if cell.kind == "code" else "translate it"
+            yield cell.id, "missing", "run `make sync`"
     for cell in chapter.cells:
         if cell.id not in theirs:
             yield cell.id, "the reference has no such cell", "remove it, or mend its id"
@@ -126,8 +133,9 @@ def _compare(language: str, original: Chapter, chapter: Chapter) -> Iterator[Fin
             break
 
 
-def _compare_cell(language: str, stem: str, original: Cell, cell: Cell) -> Iterator[tuple[str, str]]:
-    if cell.kind == "code" and cell.source != code_for(original.source, language):
+def _compare_cell(language: Language, stem: str, original: Cell, cell: Cell) -> Iterator[tuple[str, str]]:
+    mark = f"`make mark CELL={language.code}/{stem}#{cell.id}`"
+    if cell.kind == "code" and cell.source != code_for(original.source, language.code):
         yield "the code differs from the reference", "run `make sync`"
     if cell.tags != original.tags:
         yield f"tags {cell.tags}, in the reference {original.tags}", "run `make sync`"
@@ -141,10 +149,12 @@ def _compare_cell(language: str, stem: str, original: Cell, cell: Cell) -> Itera
         return
     elif cell.kind == "code" and original.alt is not None and alt == original.alt.strip():
         yield "the alternative text is the reference's", "translate it"
-    if is_stale(original, cell):
+    if is_waiting(cell, language):
+        yield "not translated yet", f"translate it, remove the note, then {mark}"
+    elif is_stale(original, cell):
         unmarked = "nothing says which reference text it translates"
         what = "stale: the reference has changed" if cell.of else unmarked
-        yield what, f"bring it up to date, then `make mark CELL={language}/{stem}#{cell.id}`"
+        yield what, f"bring it up to date, then {mark}"
 
 
 def _shape(metadata: Mapping[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from polyglot_book.config import Book
 from polyglot_book.markdown import Prose, anatomy
 from polyglot_book.script import script_of, simplified_in, traditional_in
 from polyglot_book.terms import Terms, read_terms
+from polyglot_book.translations import is_waiting
 from polyglot_book.violations import Violation
 
 _LATIN_WORD = re.compile(r"[A-Za-z]{3,}")
@@ -30,7 +31,7 @@ def check_wording(book: Book) -> list[Violation]:
     for (code, stem), chapter in chapters.items():
         original = chapters.get((reference, stem)) if code != reference else None
         for cell in chapter.cells:
-            if cell.metadata.get("script") == "any":
+            if cell.metadata.get("script") == "any" or is_waiting(cell, book.languages[code]):
                 continue
             prose = _prose(cell, code, book)
             theirs = original.by_id.get(cell.id) if original is not None else None
@@ -85,7 +86,11 @@ def _avoided(where: str, cell: str, code: str, prose: list[Prose], terms: Terms)
 
 def _unglossed(chapter: Chapter, code: str, book: Book, terms: Terms) -> Iterator[Violation]:
     """Find terms whose first use in a chapter, headings and figures aside, goes without the English name."""
-    cells = [cell for cell in chapter.cells if cell.kind == "markdown"]
+    cells = [
+        cell
+        for cell in chapter.cells
+        if cell.kind == "markdown" and not is_waiting(cell, book.languages[code])
+    ]
     texts = {
         cell.id: "\n\n".join(each.text for each in _prose(cell, code, book) if not each.heading)
         for cell in cells

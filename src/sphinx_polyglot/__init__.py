@@ -27,6 +27,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Read by the tools alone; Sphinx wants to know every name of its configuration.
     app.add_config_value("polyglot_terms", None, "", [str])
     app.add_config_value("polyglot_library", [], "", [list])
+    app.add_config_value("polyglot_verdicts", None, "", [dict])
 
     app.connect("config-inited", places.configure, priority=0)
     app.connect("config-inited", add_templates, priority=900)

@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
+from polyglot_book.ipynb import NotebookError, parse_notebook
 from sphinx_polyglot.private import code_cells, publish_anchors
 
 LOGGER = logging.getLogger(__name__)
@@ -33,8 +34,8 @@ def mark_cells(app: Sphinx, docname: str, source: list[str]) -> None:
     if Path(app.env.doc2path(docname)).suffix != ".ipynb":
         return
     try:
-        notebook = json.loads(source[0])
-    except json.JSONDecodeError:
+        notebook = parse_notebook(source[0], docname, check=False)
+    except NotebookError:
         return  # The notebook's parser says what is wrong with it.
     # Cells have ids of their own since nbformat 4.5; older ones would get new ones at every build.
     for cell in notebook.get("cells", []):
@@ -42,8 +43,7 @@ def mark_cells(app: Sphinx, docname: str, source: list[str]) -> None:
         if not identifier:
             continue
         if cell["cell_type"] == "markdown":
-            text = "".join(cell["source"])
-            cell["source"] = f"% {_MARK} {identifier}\n\n{text}"
+            cell["source"] = f"% {_MARK} {identifier}\n\n{cell['source']}"
         elif cell["cell_type"] == "code":
             cell.setdefault("metadata", {})[_METADATA] = identifier
     source[0] = json.dumps(notebook, ensure_ascii=False)

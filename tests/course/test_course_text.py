@@ -13,14 +13,14 @@ import pytest
 import yaml
 
 from polyglot_book.chapters import read_all
-from polyglot_book.checks import check_parity, check_stored, check_translations, check_wording
+from polyglot_book.checks import check_notebooks, check_parity, check_translations, check_wording
 from polyglot_book.config import Book
 from polyglot_book.violations import Violation
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("check", [check_translations, check_parity, check_wording, check_stored])
+@pytest.mark.parametrize("check", [check_translations, check_parity, check_wording, check_notebooks])
 def test_the_book_violates_nothing(book: Book, check: Callable[[Book], list[Violation]]) -> None:
     violations = check(book)
     assert violations == [], "\n" + "\n".join(map(str, violations))

@@ -25,7 +25,11 @@ def test_a_book_is_read_in_the_order_of_its_languages(tiny: TinyBook) -> None:
     [
         ("title: Tiny\n", "title: [\n", "not valid YAML"),
         ("polyglot_languages", "polyglot_tongues", "polyglot_languages is missing"),
-        ("locale: ko, ", "", "ko: expected locale, name, title, perhaps tagline, got ['name', 'title']"),
+        (
+            "locale: ko, ",
+            "",
+            "ko: expected locale, name, title, perhaps tagline and untranslated, got ['name'",
+        ),
         ("locale: ko, ", "locale: no, ", "ko: locale: expected text"),
         ("locale: ko, ", "locale: ko, colour: red, ", "got ['locale', 'colour', 'name', 'title']"),
         ("      ko: {", "      Korean: {", "got 'Korean'"),
@@ -33,6 +37,10 @@ def test_a_book_is_read_in_the_order_of_its_languages(tiny: TinyBook) -> None:
         ("[src/tinylib]", "src/tinylib", "expected a list of folders"),
         ("[src/tinylib]", "[src/nothing]", "src/nothing is not a folder"),
         ("terms.yml", "../terms.yml", "below the book's root"),
+        ("terms.yml", "5", "expected a path relative to the book's root, got 5"),
+        ("terms.yml", "' '", "expected a path relative to the book's root, got ' '"),
+        ("polyglot_terms: terms.yml", "polyglot_verdicts: ✓", "expected {right: …, wrong: …}, got '✓'"),
+        ("polyglot_terms: terms.yml", "polyglot_verdicts: {right: 1, wrong: ✗}", "expected texts"),
     ],
 )
 def test_what_is_wrong_is_named(tiny: TinyBook, old: str, new: str, message: str) -> None:

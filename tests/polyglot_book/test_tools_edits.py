@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyglot_book.chapters import parse_chapter
-from polyglot_book.edits import mark, sync, write_atomically
+from polyglot_book.checks import check_book
+from polyglot_book.edits import mark, sync
+from polyglot_book.files import write_atomically
 from polyglot_book.translations import check_translations
-from tests.polyglot_book.tiny_book import TinyBook
+from tests.polyglot_book.tiny_book import TinyBook, chapter_text
 
 KO = "chapters/ko/01-one.md"
 EN = "chapters/en/01-one.md"
@@ -104,14 +106,44 @@ def test_sync_adds_a_cell_and_leaves_its_words_to_the_translator(tiny: TinyBook)
     tiny.edit(EN, '+++ {"id": "why"}', figure + '+++ {"id": "why"}')
     lines: list[str] = []
     sync(tiny.book, lines.append)
-    assert f"{KO}#more: added, its alternative text is yours to write" in lines
+    assert f"{KO}#more: added, it waits for its translation" in lines
     chapter = parse_chapter(tiny.read(KO))
     assert [cell.id for cell in chapter.cells] == ["title", "setup", "more", "why", "draw"]
     assert chapter.by_id["more"].source == "set_language('ko')"
+    assert chapter.by_id["more"].alt == "This part is not translated yet. More"
     assert messages(tiny) == [
-        f"chapters/{code}/01-one.md#more: no alternative text; describe the figure under mystnb: image: alt"
+        f"chapters/{code}/01-one.md#more: not translated yet; translate it, remove the note, then "
+        f"`make mark CELL={code}/01-one#more`"
         for code in ("zh-TW", "zh-CN", "ko")
     ]
+    with pytest.raises(ValueError, match=r"ko/01-one\.md#more: it waits for its translation"):
+        mark(tiny.book, "ko/01-one")
+
+
+def test_sync_adds_text_and_chapters_with_a_note_that_they_wait(tiny: TinyBook) -> None:
+    tiny.edit("_config.yml", "title: 작은 책", "title: 작은 책, untranslated: 아직 번역되지 않았습니다.")
+    tiny.edit(EN, '+++ {"id": "why"}', '+++ {"id": "more"}\n\n## More words\n\nSee `x`.\n\n+++ {"id": "why"}')
+    tiny.write("chapters/en/02-two.md", chapter_text("en", "2"))
+    lines: list[str] = []
+    sync(tiny.book, lines.append)
+    assert f"{KO}#more: added, it waits for its translation" in lines
+    assert "chapters/ko/02-two.md: added, it waits for its translation" in lines
+    note = ":::{note}\n아직 번역되지 않았습니다.\n:::"
+    assert parse_chapter(tiny.read(KO)).by_id["more"].source == f"## More words\n\n{note}\n\nSee `x`."
+    new = parse_chapter(tiny.read("chapters/ko/02-two.md"))
+    assert new.by_id["title"].source == f"# 2. Queries and keys\n\n{note}"
+    assert new.by_id["why"].source.startswith(f"{note}\n\nThe query asks")
+    assert 'set_language("ko")' in new.by_id["setup"].source
+    assert new.by_id["draw"].alt == "아직 번역되지 않았습니다. A square"
+    tiny.pretend_to_execute()
+    # One violation for each text, and none about its English words.
+    waiting = [str(each) for each in check_book(tiny.book)]
+    cells = ["01-one.md#more", *(f"02-two.md#{cell}" for cell in ("title", "why", "draw"))]
+    places = {f"chapters/{code}/{cell}" for code in ("zh-TW", "zh-CN", "ko") for cell in cells}
+    assert {line.partition(": not translated yet;")[0] for line in waiting} == places
+    assert len(waiting) == len(places)
+    sync(tiny.book, lines.append)
+    assert len(lines) == 6
 
 
 def test_sync_changes_nothing_where_a_chapter_cannot_be_read(tiny: TinyBook) -> None:
@@ -140,6 +172,9 @@ def test_mark_is_what_makes_a_cell_current(tiny: TinyBook) -> None:
         mark(tiny.book, f"{code}/01-one", said.append)
     assert messages(tiny) == []
     assert said[1] == f"{KO}#draw: marked as up to date"
+    mark(tiny.book, "ko/01-one#draw", said.append)
+    mark(tiny.book, "ko/01-one", said.append)
+    assert said[-2:] == ["ko/01-one#draw: up to date already", "ko/01-one: up to date already"]
     after = tiny.read(KO)
     assert len(set(before.splitlines()) - set(after.splitlines())) == 2
 
@@ -149,10 +184,11 @@ def test_mark_is_what_makes_a_cell_current(tiny: TinyBook) -> None:
     [
         ("ko/01-one#nothing", "no such cell"),
         ("ko/02-two#why", "no such chapter"),
-        ("en/01-one#why", "expected <zh-TW or zh-CN or ko>/"),
-        ("fr/01-one#why", "expected <zh-TW or zh-CN or ko>/"),
+        ("en/01-one#why", "expected CELL=<zh-TW or zh-CN or ko>/"),
+        ("fr/01-one#why", "expected CELL=<zh-TW or zh-CN or ko>/"),
         ("ko/01-one#setup", "nothing to mark"),
-        ("why", "expected <zh-TW or zh-CN or ko>/"),
+        ("", "^which cell[?] expected CELL="),
+        ("why", "expected CELL=<zh-TW or zh-CN or ko>/"),
     ],
 )
 def test_mark_refuses_what_it_does_not_know(tiny: TinyBook, target: str, message: str) -> None:

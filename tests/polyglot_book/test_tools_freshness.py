@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from polyglot_book.freshness import library_hash
 from polyglot_book.notebooks import pending
-from polyglot_book.stored import check_stored
+from polyglot_book.outputs import check_notebooks
 from tests.polyglot_book.kernels import Kernels, make, stored
 from tests.polyglot_book.tiny_book import TinyBook
 
@@ -25,22 +24,102 @@ def test_nothing_is_executed_twice(tiny: TinyBook, kernels: Kernels) -> None:
     assert kernels.started == 4
 
 
-def test_a_fresh_copy_executes_nothing(tiny: TinyBook, kernels: Kernels, tmp_path: Path) -> None:
-    make(tiny)
-    shutil.copytree(
-        tiny.root, tmp_path / "elsewhere" / "copy", ignore=shutil.ignore_patterns(".notebooks.json")
-    )
+def clone(tiny: TinyBook, root: Path) -> TinyBook:
+    """Copy what git would copy."""
+    shutil.copytree(tiny.root, root, ignore=shutil.ignore_patterns("_build"))
     copy = TinyBook.__new__(TinyBook)
-    copy.root = tmp_path / "elsewhere" / "copy"
+    copy.root = root
+    return copy
+
+
+LIBRARY = "src/tinylib/__init__.py"
+
+
+def test_a_clone_executes_nothing_until_its_library_changes(
+    tiny: TinyBook, kernels: Kernels, tmp_path: Path
+) -> None:
+    make(tiny)
+    copy = clone(tiny, tmp_path / "elsewhere" / "copy")
     # What an editor or an import leaves behind is no part of the library.
     copy.write("src/tinylib/__pycache__/x.pyc", "x")
     copy.write("src/tinylib/.x.swp", "x")
     assert make(copy) == (True, [])
-    assert kernels.started == 4
-    # From now on the copy knows what its notebooks were made with.
-    copy.edit("src/tinylib/__init__.py", "class Drawing", "class  Drawing")
-    assert make(copy)[0]
+    edited = clone(tiny, tmp_path / "edited")
+    edited.edit(LIBRARY, "class Drawing", "class  Drawing")
+    assert len(pending(edited.book)) == 4
+    assert make(edited)[0]
     assert kernels.started == 8
+    assert make(edited) == (True, [])
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "3", '{"library": {', "folder"])
+def test_losing_what_this_machine_knows_changes_nothing(
+    tiny: TinyBook, kernels: Kernels, content: str | None
+) -> None:
+    make(tiny)
+    path = tiny.root / "_build/notebooks.json"
+    path.unlink()
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content)
+    tiny.edit(LIBRARY, "class Drawing", "class  Drawing")
+    if content == "folder":
+        with pytest.raises(OSError, match=r"notebooks\.json"):
+            pending(tiny.book)
+        return
+    assert len(pending(tiny.book)) == 4
+    tiny.edit(LIBRARY, "class  Drawing", "class Drawing")
+    assert make(tiny) == (True, [])
+    assert kernels.started == 4
+
+
+def test_notebooks_without_a_record_are_executed(tiny: TinyBook, kernels: Kernels) -> None:
+    make(tiny)
+    (tiny.root / "book/runs.jsonl").unlink()
+    (tiny.root / "_build/notebooks.json").unlink()
+    assert len(pending(tiny.book)) == 4
+
+
+def test_undoing_a_change_executes_nothing(tiny: TinyBook, kernels: Kernels) -> None:
+    make(tiny)
+    runs = tiny.read("book/runs.jsonl")
+    tiny.edit(LIBRARY, "class Drawing", "class  Drawing")
+    make(tiny)
+    assert (kernels.started, tiny.read("book/runs.jsonl") == runs) == (8, False)
+    tiny.edit(LIBRARY, "class  Drawing", "class Drawing")
+    assert make(tiny) == (True, [])
+    assert (kernels.started, tiny.read("book/runs.jsonl")) == (8, runs)
+    # Outputs that another library made are no longer what the first one computes.
+    name = "book/ko/01-one.ipynb"
+    tiny.edit(name, "executed", "executed differently")
+    assert pending(tiny.book) == ["ko/01-one"]
+
+
+def test_a_changed_term_executes_the_notebooks_that_read_it(tiny: TinyBook, kernels: Kernels) -> None:
+    tiny.edit("_config.yml", "polyglot_terms: terms.yml", "polyglot_terms: src/tinylib/terms.yml")
+    tiny.write("src/tinylib/terms.yml", tiny.read("terms.yml"))
+    everyone = [f"{code}/01-one" for code in tiny.book.languages]
+    make(tiny, "en")
+    kernels.terms = ("labels/position/zh-TW",)
+    make(tiny, "zh-TW")
+    kernels.terms = ("labels/query/zh-CN", "terms/query/zh-CN")  # a term, because no label has its name
+    make(tiny, "zh-CN")
+    kernels.terms = ()
+    make(tiny, "ko")
+    assert pending(tiny.book) == []
+    terms = "src/tinylib/terms.yml"
+    for old, new, expected in (
+        ("ko: 위치", "ko: 자리", ["en/01-one"]),
+        ("zh-TW: 位置", "zh-TW: 地方", ["en/01-one", "zh-TW/01-one"]),
+        ("labels:", "labels:\n  query: {en: q, zh-TW: 查, zh-CN: 查, ko: 큐}", ["en/01-one", "zh-CN/01-one"]),
+        ("labels:", "labels: {", everyone[:3]),
+    ):
+        before = tiny.read(terms)
+        tiny.edit(terms, old, new)
+        assert pending(tiny.book) == expected
+        tiny.write(terms, before)
+    assert pending(tiny.book) == []
 
 
 @pytest.mark.parametrize(
@@ -50,15 +129,12 @@ def test_new_prose_keeps_the_outputs(tiny: TinyBook, kernels: Kernels, old: str,
     make(tiny)
     assert pending(tiny.book) == []
     name = "book/en/01-one.ipynb"
-    marked = json.loads(stored(tiny)[name])
-    marked["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["kept"]}]
-    tiny.write(name, json.dumps(marked))
     tiny.edit("chapters/en/01-one.md", old, new)
     assert make(tiny) == (True, ["en/01-one: new text, outputs kept"])
     assert kernels.started == 4
     text = tiny.read(name)
     assert new in text
-    assert "kept" in text
+    assert "executed" in text
 
 
 @pytest.mark.parametrize("what", ["code", "library", "comment", "data", "tag", "id", "outputs", "notebook"])
@@ -193,7 +269,8 @@ def test_two_branches_that_edit_two_chapters_merge(tmp_path: Path) -> None:
         git("add", ".")
         git("commit", "-q", "-m", "x")
 
-    tiny.write(".gitignore", ".notebooks.json\n")
+    tiny.write(".gitignore", "_build\n")
+    tiny.write(".gitattributes", "book/runs.jsonl merge=union\n")
     git("init", "-q", "-b", "main")
     commit()
     git("checkout", "-q", "-b", "other")
@@ -207,7 +284,10 @@ def test_two_branches_that_edit_two_chapters_merge(tmp_path: Path) -> None:
     tiny.edit("src/tinylib/__init__.py", 'language = "en"', '"""A library."""\nlanguage = code = "en"')
     commit()
     changed = git("diff", "--name-only", "HEAD~1", "--", "book").split()
-    assert changed == ["book/en/02-two.ipynb", "book/ko/02-two.ipynb"]
+    assert changed == ["book/en/02-two.ipynb", "book/ko/02-two.ipynb", "book/runs.jsonl"]
     git("merge", "-q", "--no-edit", "other")
-    assert check_stored(tiny.book) == []
+    assert check_notebooks(tiny.book) == []
     assert git("status", "--porcelain") == ""
+    assert len(pending(tiny.book)) == 8, "nobody has executed them with the library of both"
+    git("reset", "-q", "--hard", "HEAD~1")
+    assert pending(tiny.book) == []

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from polyglot_book import execution
+from polyglot_book.__main__ import main
 from polyglot_book.notebooks import make_notebooks, orphans, select
 from tests.polyglot_book.kernels import Kernels, make, stored
 from tests.polyglot_book.tiny_book import TinyBook
@@ -110,6 +114,27 @@ def test_a_dead_kernel_names_its_cell(tiny: TinyBook) -> None:
     assert stored(tiny) == {}
 
 
+@pytest.mark.usefixtures("library")
+def test_a_cell_that_never_ends_is_named_and_stopped(tiny: TinyBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "PATIENCE", 0.5)
+    tiny.edit("chapters/en/01-one.md", "tinylib.square(x * 7)", "while True:\n    pass")
+    lines: list[str] = []
+    assert not make_notebooks(tiny.book, ["en"], limit=2, say=lines.append)
+    assert "chapters/en/01-one.md#draw: not finished after" in lines[1]
+    assert lines[2:] == ["chapters/en/01-one.md#draw: the cell failed; mend it\n    not finished after 2 s"]
+    assert stored(tiny) == {}
+
+
+@pytest.mark.usefixtures("library")
+def test_the_library_can_say_what_it_read_of_the_terms(tiny: TinyBook) -> None:
+    code = (
+        "import os, pathlib\npathlib.Path(os.environ['POLYGLOT_TERMS']).write_text('labels/b\\nlabels/a\\n')"
+    )
+    tiny.edit("chapters/en/01-one.md", "x = 6", f"{code}\nx = 6")
+    assert make(tiny, "en")[0]
+    assert json.loads(tiny.read("book/runs.jsonl"))["terms"] == ["labels/a", "labels/b"]
+
+
 def test_a_failure_stops_what_has_not_begun(tiny: TinyBook, kernels: Kernels) -> None:
     tiny.edit("chapters/en/01-one.md", "x = 6", "1 / 0")
     lines: list[str] = []
@@ -120,18 +145,19 @@ def test_a_failure_stops_what_has_not_begun(tiny: TinyBook, kernels: Kernels) ->
 
 
 def test_no_half_written_file_is_left(
-    tiny: TinyBook, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+    tiny: TinyBook, kernels: Kernels, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make(tiny)
     good = stored(tiny)
     tiny.edit("chapters/en/01-one.md", "x = 6", "x = 5")
 
     def fail(*_: object) -> None:
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        make(tiny)
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    assert main(["--root", str(tiny.root), "notebooks"]) == 1
+    printed = capsys.readouterr().err
+    assert printed == f"[Errno 28] No space left on device: '{tiny.root}/_build/notebooks.json'\n"
     assert stored(tiny) == good
 
 
@@ -143,7 +169,7 @@ def test_a_notebook_without_a_chapter_is_removed(tiny: TinyBook, kernels: Kernel
     assert make(tiny) == (
         True,
         [
-            "removed book/ko/01-one.ipynb: its chapter is gone",
+            "removed book/ko/01-one.ipynb: its chapter does not exist",
             "book/ko/own.ipynb: made from no chapter; left alone, remove it or write its chapter",
         ],
     )

@@ -10,8 +10,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from polyglot_book.__main__ import main
+from polyglot_book.ipynb import read_notebook
 from polyglot_book.plain import plain
-from polyglot_book.take_along import for_students, has_solutions, install_code, read, take_along
+from polyglot_book.take_along import for_students, has_solutions, install_code, take_along
 from tests.polyglot_book.tiny_book import TinyBook
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>잎</text></svg>'
@@ -148,7 +149,7 @@ def test_the_folder_to_work_in_keeps_what_is_there(
 def test_a_hidden_cell_is_folded_in_notebooks_too(tiny: TinyBook) -> None:
     tiny.edit("chapters/en/01-one.md", ":id: setup\n", ":id: setup\n:tags: [hide-cell]\n")
     tiny.pretend_to_execute()
-    notebook = read(tiny.root / "book/en/01-one.ipynb")
+    notebook = read_notebook(tiny.root / "book/en/01-one.ipynb")
     (folded,) = [cell for cell in notebook.cells if "jupyter" in cell.metadata]
     assert folded.id == "setup"
     assert folded.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}

@@ -25,6 +25,7 @@ from tests.polyglot_book.tiny_book import TinyBook
         ("    ko: 쿼리\n", "    ko: 쿼리\n    gloss: perhaps\n", "terms: query: gloss is not by language"),
         ("  query:\n", "  query: 5\n  other:\n", "terms: query is not a mapping"),
         ("labels:\n", "labels: [\n", "not valid YAML"),
+        ("  position:", "  a/b:", "labels: a/b: a key with a slash"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_file_is_named(tiny: TinyBook, old: str, new: str, what: str) -> None:
@@ -53,6 +54,8 @@ def test_a_missing_file_is_a_violation_and_no_file_is_none(tiny: TinyBook) -> No
         ("head", "multi-head attention", False),
         ("two words", "two\nwords", True),
         ("주의", "자기 주의를", True),
+        ("q벡터", "새 q벡터", True),
+        ("q벡터", "faq벡터", False),
     ],
 )
 def test_a_form_inside_a_term_is_no_alarm(form: str, text: str, found: bool) -> None:

@@ -35,7 +35,7 @@ def test_a_whole_book_has_no_violation(tiny: TinyBook) -> None:
             "title",
             "nothing says which reference text",
         ),
-        (KO, '"id": "why"', '"id": "extra"', "why", "missing; translate it"),
+        (KO, '"id": "why"', '"id": "extra"', "why", "missing; run `make sync`"),
         (KO, '"id": "why"', '"id": "extra"', "extra", "the reference has no such cell"),
         (KO, "id: draw", "id: paint", "draw", "missing; run `make sync`"),
         (KO, "x * 7", "x * 8", "draw", "the code differs"),
@@ -85,7 +85,7 @@ def test_whole_chapters_and_folders(tiny: TinyBook) -> None:
     assert messages(tiny) == [
         'chapters/zh-CN/01-one.md: line 1: a markdown cell without id; open it with +++ {"id": "…"}',
         "chapters/fr: a language unknown to _config.yml; name it in polyglot_languages or remove it",
-        "chapters/ko/01-one.md: the chapter is missing; translate chapters/en/01-one.md",
+        "chapters/ko/01-one.md: the chapter is missing; run `make sync`",
         "chapters/ko/02-two.md: a chapter that the reference lacks; write chapters/en/02-two.md first, "
         "or remove this file",
     ]
@@ -98,7 +98,6 @@ def test_whole_chapters_and_folders(tiny: TinyBook) -> None:
     [
         (":id: setup\n\nimport", ":id: setup\nimport", 12),
         ("tags: [hide-input]", "tags:\n  - hide-input", 26),
-        ("\n", "\r\n", 0),
         ("x = 6\n```\n", "x = 6\n```\n\n", 18),
     ],
 )
@@ -130,3 +129,11 @@ def test_another_kind_of_cell(tiny: TinyBook) -> None:
 def test_only_the_argument_changes() -> None:
     source = "a.set_language('en')\nb = 'en'\nset_language( \"en\" )"
     assert code_for(source, "zh-TW") == "a.set_language('zh-TW')\nb = 'en'\nset_language( \"zh-TW\" )"
+
+
+def test_line_ends_of_windows_are_one_violation_and_sync_mends_them(tiny: TinyBook) -> None:
+    text = tiny.read(KO)
+    tiny.write(KO, text.replace("\n", "\r\n"))
+    assert messages(tiny) == [f"{KO}: line ends of Windows (CRLF); run `make sync`"]
+    sync(tiny.book)
+    assert tiny.read(KO) == text

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from polyglot_book.chapters import read_all, text_hash
 from polyglot_book.config import Book
-from polyglot_book.notebooks import make_notebook, to_bytes
+from polyglot_book.freshness import Inputs, Memory, Run, result_hash
+from polyglot_book.ipynb import write_notebook
+from polyglot_book.notebooks import make_notebook
 from polyglot_book.violations import Violation
 
 CONFIG = """\
@@ -156,6 +158,8 @@ class TinyBook:
     def pretend_to_execute(self) -> None:
         """Store notebooks as if they had been executed, without starting a kernel."""
         book = self.book
+        memory, names = Memory(book), set()
+        inputs = Inputs(book, memory.library_hash())
         for (code, stem), chapter in read_all(book)[0].items():
             notebook = make_notebook(chapter)
             number = 0
@@ -163,9 +167,11 @@ class TinyBook:
                 if cell.cell_type == "code":
                     number += 1
                     cell.execution_count = number
-            path = book.notebooks_dir(code) / f"{stem}.ipynb"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(to_bytes(notebook))
+            write_notebook(notebook, book.notebooks_dir(code) / f"{stem}.ipynb")
+            before = inputs.hash(inputs.of_chapter(code, chapter.text), None)
+            memory.add(Run(f"{code}/{stem}", before, result_hash(notebook)))
+            names.add(f"{code}/{stem}")
+        memory.write(names)
 
 
 def found(violations: list[Violation]) -> set[tuple[str, str]]:

@@ -38,6 +38,13 @@ EVERY_WRONG = [(check, *mistake) for check, several in WRONG.items() for mistake
 named = pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)
 
 
+def test_every_check_has_right_and_wrong_answers():
+    names = set(checks.__all__) - {"patient", "probe"}  # these judge no answer
+    for answers in (RIGHT, WRONG):
+        assert {check.__name__ for check in answers} == names
+        assert all(answers.values())
+
+
 @named
 def test_a_right_function_is_called_no_more_than_needed(check, capsys):
     for candidate in RIGHT[check]:

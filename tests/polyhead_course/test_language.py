@@ -173,7 +173,7 @@ def test_every_label_is_used(monkeypatch):
             used.add(key)
             return super().get(key, default)
 
-    monkeypatch.setattr(language, "terminology", lambda: {"labels": Noting(LABELS), "terms": TERMS})
+    monkeypatch.setattr(language, "_read_terms", lambda: {"labels": Noting(LABELS), "terms": TERMS})
     sentence()
     Glossary()._repr_markdown_()
     for draw in (*FIGURES.values(), *EXPLORABLES.values()):
@@ -239,6 +239,6 @@ def test_glossary_keeps_the_language_it_was_made_in():
 def test_glossary_escapes(monkeypatch):
     nasty = "<b>\"Q\" & 'K' | V</b>"
     entry = {**dict.fromkeys(LANGUAGES, nasty), "means": dict.fromkeys(LANGUAGES, nasty)}
-    monkeypatch.setattr(language, "terminology", lambda: {"terms": {"nasty": entry}, "labels": LABELS})
+    monkeypatch.setattr(language, "_read_terms", lambda: {"terms": {"nasty": entry}, "labels": LABELS})
     cells = table(Glossary()).findall("tbody/tr/*")
     assert ["".join(cell.itertext()) for cell in cells] == [nasty] * 5

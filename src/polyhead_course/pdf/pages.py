@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from polyglot_book.exercises import EXERCISE_CLASS, EXERCISE_PREFIX, SOLUTION_PREFIX
 from sphinx_polyglot.formulas import linear
 
 # What a screen needs and paper does not.
@@ -108,7 +109,7 @@ def read_part(path: Path, stems: Collection[str], pointer: str) -> Part:
     _localise(article, path, stems, canonical.attrs.sget("href") if canonical else "")
     sections = [(node.parent, node) for node in article.css("section > :is(h1, h2)")]
     headings = [Heading(section.id or "", _inside(node)) for section, node in sections if section]
-    solutions = _solutions_of(article, anchor_of(path.stem, "solution-"), pointer)
+    solutions = _solutions_of(article, anchor_of(path.stem, SOLUTION_PREFIX), pointer)
     return Part(anchor_of(path.stem), headings, with_lines(_inside(article)), solutions)
 
 
@@ -191,7 +192,8 @@ def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Soluti
         if node is None:  # it stood in a solution
             continue
         block = _block_of(node)
-        exercise = article.css_first(f".exercise#{anchor.replace('--solution-', '--exercise-', 1)}")
+        name_of_exercise = anchor.replace(f"--{SOLUTION_PREFIX}", f"--{EXERCISE_PREFIX}", 1)
+        exercise = article.css_first(f".{EXERCISE_CLASS}#{name_of_exercise}")
         if exercise is not None:
             name = title = _first(exercise, ".admonition-title")
             content = block

@@ -16,15 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from polyglot_book.config import Language
-from polyglot_book.take_along import (
-    WORKSHOP,
-    for_students,
-    has_solutions,
-    install_code,
-    read,
-    take_along,
-    write,
-)
+from polyglot_book.ipynb import read_notebook, write_notebook
+from polyglot_book.take_along import WORKSHOP, for_students, has_solutions, install_code, take_along
 from sphinx_polyglot import places
 from sphinx_polyglot.languages import Pages
 from sphinx_polyglot.strings import translate
@@ -68,7 +61,7 @@ def offer_notebooks(
 
 def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> dict[str, str]:
     """Write the copies; give the files' names by what the menu calls them."""
-    config, notebook = app.config, read(path)
+    config, notebook = app.config, read_notebook(path, check=False)
     site, folder = places.site_of(config), Path(app.outdir) / FOLDER
     prefix = f"{pages.reference.slug}-{language.code}-"
 
@@ -82,11 +75,17 @@ def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> 
     pip = [each.format(site=site) for each in wanted.get("pip", [])]
     install = install_code(wanted["import"], pip) if site and pip else ""
     names = {translate("Notebook"): f"{prefix}{path.stem}.ipynb"}
-    write(take_along(notebook, address, install=install), folder / f"{prefix}{path.stem}.ipynb")
+    write_notebook(
+        take_along(notebook, address, install=install), folder / f"{prefix}{path.stem}.ipynb", check=False
+    )
     if has_solutions(notebook):
         name = f"{prefix}{path.stem}-student.ipynb"
         note = translate("For students: this copy has neither solutions nor outputs.")
-        write(take_along(for_students(notebook), address, note=f"*{note}*", install=install), folder / name)
+        write_notebook(
+            take_along(for_students(notebook), address, note=f"*{note}*", install=install),
+            folder / name,
+            check=False,
+        )
         names[translate("Notebook without solutions")] = name
     return names
 

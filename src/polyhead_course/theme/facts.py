@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from polyglot_book.contents import overview
+from polyglot_book.ipynb import code_cells, read_notebook
 
 
 def facts_of(folder: Path) -> dict[str, int]:
@@ -15,7 +15,6 @@ def facts_of(folder: Path) -> dict[str, int]:
         The numbers by these names; nothing where there are no chapters.
     """
     chapters = overview(folder)
-    notebooks = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.ipynb")]
-    code = [cell for notebook in notebooks for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    cells = sum(len(code_cells(read_notebook(path, check=False))) for path in folder.glob("*.ipynb"))
     exercises = sum(len(chapter.exercises) for chapter in chapters.values())
-    return {"chapters": len(chapters), "exercises": exercises, "cells": len(code)} if chapters else {}
+    return {"chapters": len(chapters), "exercises": exercises, "cells": cells} if chapters else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from html import escape
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
+from polyglot_book.ipynb import figure, read_notebook
 from polyhead_course.theme.facts import facts_of
 from polyhead_course.theme.head import HEAD_SCRIPT
 from polyhead_course.theme.policy import policy_for
@@ -55,20 +55,13 @@ class ChooseLanguage(SphinxDirective):
         page, _, wanted = self.options["figure"].partition("#")
         path = Path(self.env.srcdir, pages.folder, f"{page}.ipynb")
         self.env.note_dependency(str(path))
-        if not (drawn := _drawn(path, wanted)):
+        svg = figure(read_notebook(path, check=False), wanted) if path.is_file() else ""
+        if not svg:
             raise self.error(f"no cell of a notebook has drawn {self.options['figure']!r}")
-        picture = inline(drawn, prefix=wanted, label=self.options.get("alt", ""))
+        picture = inline(svg, prefix=wanted, label=self.options.get("alt", ""))
         # Its words are in the notebook's language, the alternative text is in this page's.
         picture = picture.replace("<svg", f'<svg lang="{pages.reference.code}"', 1)
         return f'<div class="polyglot-cards-picture" lang="{page.split("/")[0]}">{picture}</div>\n'
-
-
-def _drawn(path: Path, wanted: str) -> str:
-    """Give the picture that a cell of a notebook has drawn; nothing where it has not."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.is_file() else []
-    outputs = [output for cell in cells if cell["id"] == wanted for output in cell.get("outputs", [])]
-    found = [output.get("data", {}).get("image/svg+xml") for output in outputs]
-    return "".join(next(filter(None, found), ""))
 
 
 def visit_cards(writer: HTML5Translator, node: language_cards) -> None:

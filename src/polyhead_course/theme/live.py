@@ -19,6 +19,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
+from polyglot_book.ipynb import NotebookError, parse_notebook
+
 _ENDING = ".live+json"
 # Where the modules are on the site, so that what they ask for lies where it lies in the package.
 LIVE = Path("figures", "live")
@@ -33,8 +35,8 @@ def carry_data(app: Sphinx, docname: str, source: list[str]) -> None:
     if _ENDING not in source[0] or Path(app.env.doc2path(docname)).suffix != ".ipynb":
         return
     try:
-        notebook = json.loads(source[0])
-    except json.JSONDecodeError:
+        notebook = parse_notebook(source[0], docname, check=False)
+    except NotebookError:
         return  # The notebook's parser says what is wrong with it.
     for cell in notebook.get("cells", []):
         for output in cell.get("outputs", []):

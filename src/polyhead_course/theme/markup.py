@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
+from polyglot_book.exercises import EXERCISE_CLASS
 from polyhead_course.theme.tables import name_cells
 from sphinx_polyglot.strings import SPEAKER, translate
 
@@ -18,7 +19,7 @@ _PROSE = re.compile(
 )
 # The title of an exercise, which has a link of its own.
 _EXERCISE = re.compile(
-    r'(<div class="exercise admonition" id="([\w-]+)">\n<p class="admonition-title">.*?)(?=</p>)'
+    rf'(<div class="{EXERCISE_CLASS} admonition" id="([\w-]+)">\n<p class="admonition-title">.*?)(?=</p>)'
 )
 # No line ends between a formula and the punctuation around it.
 _FORMULA = re.compile(

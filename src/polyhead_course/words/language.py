@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import os
 from html import escape
 from importlib import resources
 from typing import Any, Literal, get_args
@@ -32,9 +33,13 @@ def get_language() -> Language:
 
 def text(key: str, **values: object) -> str:
     """A label or term of `terms.yml` in the chosen language, with its {placeholders} filled in."""
-    book = terminology()
-    entry = book["labels"].get(key) or book["terms"].get(key)
+    book, entry = _read_terms(), None
+    for section in ("labels", "terms"):
+        if entry is None:
+            _record(f"{section}/{key}/{_current}")
+            entry = book[section].get(key)
     if entry is None:
+        _record("")
         near = difflib.get_close_matches(str(key), [*book["labels"], *book["terms"]])
         raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}; near it: {near}")
     phrase: str = entry[_current]
@@ -46,9 +51,26 @@ def sentence() -> list[str]:
     return [text(f"token.{key}") for key in ("zhonghe", "has", "one", "yonghe_road")]
 
 
-@functools.cache
 def terminology() -> dict[str, dict[str, Any]]:
     """The whole of `terms.yml`: `terms` and `labels`, each by key."""
+    _record("")
+    return _read_terms()
+
+
+@functools.cache
+def _record(entry: str) -> None:
+    """Write down which entry of `terms.yml` was read; "" is all of them.
+
+    When a notebook of the book is made, an environment variable names the file for it: if another entry
+    changes, the notebook is not executed again.
+    """
+    if file := os.environ.get("POLYGLOT_TERMS"):
+        with open(file, "a", encoding="utf-8") as lines:
+            lines.write(f"{entry}\n")
+
+
+@functools.cache
+def _read_terms() -> dict[str, dict[str, Any]]:
     source = resources.files(__package__).joinpath("terms.yml").read_text(encoding="utf-8")
     loaded: dict[str, dict[str, Any]] = yaml.safe_load(source)
     return loaded
@@ -60,7 +82,8 @@ class Glossary:
     def __init__(self) -> None:
         """Take the language that is chosen now."""
         self.order = (_current, *(code for code in LANGUAGES if code != _current))
-        terms = terminology()["terms"].values()
+        _record("terms")
+        terms = _read_terms()["terms"].values()
         self.rows = sorted(terms, key=lambda term: str(term["en"]).casefold())
 
     def __repr__(self) -> str:
@@ -70,7 +93,8 @@ class Glossary:
     def _repr_markdown_(self) -> str:
         """The table that a notebook and the site show."""
         own, *others = self.order
-        labels = terminology()["labels"]
+        _record("labels")
+        labels = _read_terms()["labels"]
         keys = (f"language.{own}", "meaning", *(f"language.{code}" for code in others))
         lines = [[labels[key][own] for key in keys], ["---"] * len(keys)]
         for term in self.rows:

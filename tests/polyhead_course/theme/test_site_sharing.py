@@ -11,6 +11,7 @@ import matplotlib
 import pytest
 from PIL import Image
 
+from tests.books.fixtures import BOOKS
 from tests.browser import Browser, serve, visit
 from tests.building import Built, build, copy
 from tests.pages import Page, value
@@ -82,7 +83,7 @@ def test_robots_find_the_sitemap_and_no_sources(four: Built) -> None:
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The same book with an icon, licences, a repository, and a font for its English pages."""
-    root = copy(Path(__file__).parents[1] / "books/four", tmp_path_factory.mktemp("published") / "four")
+    root = copy(BOOKS / "four", tmp_path_factory.mktemp("published") / "four")
     config = root / "_config.yml"
     config.write_text(config.read_text(encoding="utf-8") + SHARED, encoding="utf-8")
     (root / "icon.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>', encoding="utf-8")

@@ -8,9 +8,17 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 
 from polyglot_book.chapters import read_all
-from polyglot_book.config import Book
-from polyglot_book.execution import is_starter
-from polyglot_book.notebooks import COMMAND, make_notebook, orphans, read_notebook
+from polyglot_book.config import Book, Verdicts
+from polyglot_book.ipynb import (
+    SVG,
+    NotebookError,
+    alternative_text,
+    is_solution,
+    is_starter,
+    read_notebook,
+    tags,
+)
+from polyglot_book.notebooks import COMMAND, make_notebook, orphans
 from polyglot_book.violations import Violation
 
 _BITMAPS = ("image/png", "image/jpeg", "image/gif")
@@ -23,7 +31,7 @@ _AGAIN = f"run `{COMMAND}`"
 _Finding = tuple[str, str, str]  # the cell's id, what is wrong, what to do
 
 
-def check_stored(book: Book) -> list[Violation]:
+def check_notebooks(book: Book) -> list[Violation]:
     """Check every notebook against its chapter, and its outputs against what must not be stored."""
     violations = [
         Violation(book.relative(path), "", "a notebook without a chapter", f"{_AGAIN}, which removes it")
@@ -31,12 +39,13 @@ def check_stored(book: Book) -> list[Violation]:
     ]
     for (code, stem), chapter in read_all(book)[0].items():
         path = book.notebooks_dir(code) / f"{stem}.ipynb"
-        stored = read_notebook(path)
-        if stored is not None:
-            findings = [*_compare(make_notebook(chapter), stored), *_outputs(stored)]
-        else:
-            what = "not a valid notebook" if path.is_file() else f"{chapter.where} has no notebook"
-            findings = [("", what, _AGAIN)]
+        try:
+            notebook = read_notebook(path)
+            findings = [*_compare(make_notebook(chapter), notebook), *_outputs(notebook, book)]
+        except FileNotFoundError:
+            findings = [("", f"{chapter.where} has no notebook", _AGAIN)]
+        except NotebookError:
+            findings = [("", "not a valid notebook", _AGAIN)]
         violations += [Violation(book.relative(path), *finding) for finding in findings]
     return violations
 
@@ -60,7 +69,7 @@ def _compare(fresh: NotebookNode, stored: NotebookNode) -> Iterator[_Finding]:
                     yield cell, f"its {key} is not the chapter's", f"edit the chapter, then {_AGAIN}"
 
 
-def _outputs(notebook: NotebookNode) -> Iterator[_Finding]:
+def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
     number = 0
     for cell in notebook.cells:
         if "execution" in cell.metadata:
@@ -76,10 +85,20 @@ def _outputs(notebook: NotebookNode) -> Iterator[_Finding]:
             yield cell.id, "the output of a starter", _AGAIN
         for output in cell.outputs:
             yield from ((cell.id, *finding) for finding in _output(cell, output))
+        if is_solution(cell) and book.verdicts:
+            line = _last_verdict(cell, book.verdicts)
+            if line.startswith(book.verdicts.wrong):
+                yield cell.id, f"its check calls the solution wrong: {line}", "mend the solution or the check"
+
+
+def _last_verdict(cell: NotebookNode, verdicts: Verdicts) -> str:
+    """Give the last line in which a check judges an answer: a solution may show a mistake first."""
+    lines = [line for output in cell.outputs for text in _texts(output) for line in text.splitlines()]
+    return next((line for line in reversed(lines) if line.startswith((verdicts.right, verdicts.wrong))), "")
 
 
 def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str]]:
-    if output.output_type == "error" and "raises-exception" not in cell.metadata.get("tags", []):
+    if output.output_type == "error" and "raises-exception" not in tags(cell):
         yield f"stored error {output.ename}", "mend the code, or tag it raises-exception"
     if output.output_type == "stream" and output.name == "stderr":
         start = " ".join(output.text.split())[:80]
@@ -88,12 +107,19 @@ def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str
     for kind in _BITMAPS:
         if kind in data:
             yield f"a bitmap ({kind}), which nbval does not compare", "draw it as SVG"
-    alt = ((cell.metadata.get("mystnb") or {}).get("image") or {}).get("alt") or ""
-    if "image/svg+xml" in data and not alt.strip():
+    if SVG in data and not alternative_text(cell).strip():
         yield "a figure without alternative text", "describe it under mystnb: image: alt"
-    texts = [value for value in data.values() if isinstance(value, str)]
-    texts += [output.text] if output.output_type == "stream" else []
-    texts += [output.evalue, *output.traceback] if output.output_type == "error" else []
+    texts = _texts(output)
     for pattern, what in ((_MACHINE_PATH, "a path of one machine"), (_ADDRESS, "a memory address")):
         if found := next(filter(None, map(pattern.search, texts)), None):
             yield f"{what} in its output: {found.group()}", "print something every machine prints"
+
+
+def _texts(output: NotebookNode) -> list[str]:
+    """List the texts of an output, of every kind."""
+    match output.output_type:
+        case "stream":
+            return [output.text]
+        case "error":
+            return [output.evalue, *output.traceback]
+    return [value for value in output.data.values() if isinstance(value, str)]

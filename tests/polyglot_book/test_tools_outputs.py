@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polyglot_book.stored import check_stored
+from polyglot_book.outputs import check_notebooks
 from tests.polyglot_book.tiny_book import TinyBook
 
 NAME = "book/ko/01-one.ipynb"
@@ -30,7 +30,7 @@ def outputs(cell: int, output: dict[str, Any]) -> Callable[[list[dict[str, Any]]
 
 
 def check(tiny: TinyBook) -> list[str]:
-    return [str(each) for each in check_stored(tiny.book)]
+    return [str(each) for each in check_notebooks(tiny.book)]
 
 
 @pytest.fixture
@@ -79,6 +79,34 @@ def test_what_must_not_be_stored_is_named_with_its_cell(
     executed.write(NAME, json.dumps(notebook))
     place = f"{NAME}#{cell}" if cell else NAME
     assert any(line.startswith(f"{place}: {what}") for line in check(executed)), check(executed)
+
+
+@pytest.mark.parametrize(
+    ("printed", "wrong"),
+    [
+        ("✗ 모양이 (3, 1, 5) 입니다.\n", True),
+        ("✓ 맞습니다.\n✗ 모양이 (3, 1, 5) 입니다.\n", True),
+        ("✗ 흔한 실수입니다.\n✓ 맞습니다.\n", False),
+        ("a ✗ b\n", False),
+    ],
+)
+@pytest.mark.parametrize("solution", [True, False])
+def test_a_solution_that_its_check_calls_wrong(
+    executed: TinyBook, printed: str, wrong: bool, solution: bool
+) -> None:
+    executed.edit(
+        "_config.yml", "polyglot_folder", "polyglot_verdicts: {right: ✓, wrong: ✗}\n    polyglot_folder"
+    )
+    if solution:
+        executed.edit("chapters/ko/01-one.md", ":id: setup", ":id: solution-one-code")
+        executed.pretend_to_execute()
+    notebook = json.loads(executed.read(NAME))
+    outputs(1, stream(printed))(notebook["cells"])
+    executed.write(NAME, json.dumps(notebook))
+    expected = (
+        f"{NAME}#solution-one-code: its check calls the solution wrong: ✗ 모양이 (3, 1, 5) 입니다.; mend"
+    )
+    assert [line[: len(expected)] for line in check(executed)] == ([expected] if wrong and solution else [])
 
 
 def test_an_announced_error_and_a_described_figure_pass(executed: TinyBook) -> None:

@@ -1,0 +1,100 @@
+"""Reads and writes notebook files, and answers what the book's conventions say of their cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from polyglot_book.exercises import SOLUTION_PREFIX, STARTER_TAG
+from polyglot_book.files import read_text, write_atomically
+
+_v4: Any = nbformat.v4  # its functions carry no types
+SVG = "image/svg+xml"
+
+
+class NotebookError(ValueError):
+    """A file that is no notebook of today's format, or one whose cells have no ids."""
+
+
+def parse_notebook(text: str, where: str = "notebook", *, check: bool = True) -> NotebookNode:
+    """Read a notebook's text.
+
+    Args:
+        text: The JSON of the file.
+        where: The file's name for messages.
+        check: Whether to compare it with the format's schema, which takes as long as reading it.
+
+    Raises:
+        NotebookError: It is not a valid notebook.
+    """
+    try:
+        notebook: NotebookNode = _v4.reads(text)
+        if check:
+            nbformat.validate(notebook)
+    except Exception as error:  # nbformat's reader fails on bad files in any way
+        raise NotebookError(f"{where}: not a valid notebook: {' '.join(str(error).split())[:200]}") from None
+    if check and not all("id" in cell for cell in notebook.cells):
+        raise NotebookError(f"{where}: not a valid notebook: a cell has no id")
+    return notebook
+
+
+def read_notebook(path: Path, *, check: bool = True) -> NotebookNode:
+    """Read a notebook file, as `parse_notebook` reads its text.
+
+    Raises:
+        NotebookError: It is not a valid notebook.
+        FileNotFoundError: There is no such file.
+    """
+    try:
+        return parse_notebook(read_text(path), str(path), check=check)
+    except UnicodeDecodeError as error:
+        raise NotebookError(f"{path}: not a valid notebook: {error}") from None
+
+
+def to_bytes(notebook: NotebookNode, *, check: bool = True) -> bytes:
+    """Give a notebook's file content as Jupyter writes it, so that saving it there changes nothing."""
+    if check:
+        nbformat.validate(notebook)
+    text: str = _v4.writes(notebook)
+    return f"{text}\n".encode()
+
+
+def write_notebook(notebook: NotebookNode, path: Path, *, check: bool = True) -> None:
+    """Write a notebook file, and the folder that it is in."""
+    write_atomically(path, to_bytes(notebook, check=check))
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """List the code cells of a notebook."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    """List the tags of a cell."""
+    return list(cell.metadata.get("tags", []))
+
+
+def is_starter(cell: NotebookNode) -> bool:
+    """Whether a reader begins an exercise with this cell; its output would give the answer away."""
+    return STARTER_TAG in tags(cell)
+
+
+def is_solution(cell: NotebookNode) -> bool:
+    """Whether a cell is part of an exercise's solution."""
+    return bool(cell.id.startswith(SOLUTION_PREFIX))
+
+
+def alternative_text(cell: NotebookNode) -> str:
+    """Give the alternative text of a cell's figure; "" where it has none."""
+    image = (cell.metadata.get("mystnb") or {}).get("image") or {}
+    return image.get("alt") or ""
+
+
+def figure(notebook: NotebookNode, cell_id: str) -> str:
+    """Give the SVG that a cell has as its output; "" where there is none."""
+    cells = [cell for cell in code_cells(notebook) if cell.get("id") == cell_id]
+    outputs = [output for cell in cells for output in cell.outputs]
+    return next((output.data[SVG] for output in outputs if SVG in output.get("data", {})), "")
