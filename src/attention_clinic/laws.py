@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.examined import Decoder, Examined
+from polyhead.modes import evaluation_mode
 
 _DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
 
@@ -56,16 +57,11 @@ class law:
         """The largest deviation: 0.0 where the law holds, None where it says nothing."""
         examined = decoder if isinstance(decoder, Examined) else Examined(decoder)
         module = examined.decoder if isinstance(examined.decoder, nn.Module) else nn.Identity()
-        training = module.training
-        module.eval()
-        try:
-            with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                torch.default_generator.manual_seed(0)  # what is left to chance is the same each time
-                ids = sample(examined, batch, length, vocab_size)
-                examined.calls.clear()
-                found = self._law(examined, ids)
-        finally:
-            module.train(training)
+        with evaluation_mode(module), torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(0)  # what is left to chance is the same each time
+            ids = sample(examined, batch, length, vocab_size)
+            examined.calls.clear()
+            found = self._law(examined, ids)
         if found is None:
             return None
         found = found if isinstance(found, Deviation) else Deviation(found)

@@ -1,4 +1,4 @@
-"""Checkpoints, and the state of a run: safetensors with JSON in the same file, written in one move."""
+"""Checkpoints, and the state of a run: safetensors with JSON in the same file, replaced atomically."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from polyhead.checked import checked
+from polyhead.processes import has_process_group
 
 
 class Checkpoint(NamedTuple):
-    """What `save` wrote."""
+    """The contents of a file that `save` wrote.
+
+    >>> Checkpoint({"bias": torch.zeros(2)}, {"steps": 3}).facts
+    {'steps': 3}
+    """
 
     weights: dict[str, Tensor]  # for the model's load_state_dict
     facts: dict[str, Any]
@@ -27,25 +32,40 @@ class Checkpoint(NamedTuple):
 def save(path: str | Path, model: nn.Module, facts: dict[str, Any]) -> None:
     """Write the model's weights as safetensors, and in the file's header the facts, as JSON.
 
-    The file appears whole or not at all; one that is there stays until then.
+    The file is replaced atomically: a write that fails leaves the old one.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(f"{folder}/model.safetensors", nn.Linear(2, 3), {"steps": 5})
+    ...     load(f"{folder}/model.safetensors").facts
+    {'steps': 5}
     """
-    _write(Path(path), _packed(model.state_dict(), facts))
+    _write(Path(path), _serialize(model.state_dict(), facts))
 
 
 @checked
 def load(path: str | Path) -> Checkpoint:
-    """Read what `save` wrote; the weights are on the CPU.
+    """Read a file that `save` wrote; the weights are on the CPU.
 
     Raises:
-        ValueError: there is something else in the file.
+        ValueError: the file has other contents.
+
+    >>> load(__file__)
+    Traceback (most recent call last):
+    ValueError: path must be a file that `save` wrote, got ...
     """
-    return _unpacked(path, Path(path).read_bytes())
+    return _parse(path, Path(path).read_bytes())
 
 
 class RunState:
     """Weights, optimizer and losses of a run, in one file of its folder; without a folder, nowhere.
 
-    Only the process that `is_writer` sees the folder; the others are told what is in it.
+    Only the process that `is_writer` reads the folder; it sends the contents to the others.
+
+    >>> model = nn.Linear(2, 3)
+    >>> state = RunState(None, model, torch.optim.AdamW(model.parameters()), {"seed": 5}, is_writer=True)
+    >>> state.resume()  # no folder, no steps done
+    []
     """
 
     def __init__(
@@ -62,24 +82,24 @@ class RunState:
         self.saved = time.monotonic()
 
     def keep(self, losses: list[float], seconds: int | float) -> None:
-        """Write the state, if that was `seconds` ago."""
+        """Write the state, if the last write was at least `seconds` ago."""
         if self.path is None or not self.is_writer or time.monotonic() - self.saved < seconds:
             return
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         for number, averages in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in averages.items()}
         tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
-        _write(self.path, _packed(tensors, self.facts))
+        _write(self.path, _serialize(tensors, self.facts))
         self.saved = time.monotonic()
 
     def resume(self) -> list[float]:
-        """Take up what is kept, if there is anything; the losses of the steps that are done."""
-        found = [self._read()]
-        if joined():
-            dist.broadcast_object_list(found, src=0)
-        if found[0] is None:
+        """Load the state in the folder, if there is one; return the losses of the steps that are done."""
+        contents = [self._read()]
+        if has_process_group():
+            dist.broadcast_object_list(contents, src=0)
+        if contents[0] is None:
             return []
-        tensors, facts = _unpacked(self.path or "the first process's state", found[0])
+        tensors, facts = _parse(self.path or "the first process's state", contents[0])
         weights, averages = _below("model.", tensors), _below("optimizer.", tensors)
         self._compare("run", self.facts, facts)
         self._compare("model", _forms(self.model.state_dict()), _forms(weights))
@@ -92,7 +112,7 @@ class RunState:
         return tensors["losses"].tolist()
 
     def _read(self) -> bytes | None:
-        """The file's bytes; what a kill left unfinished is removed."""
+        """The file's bytes; unfinished files of killed processes are removed."""
         if self.path is None or not self.is_writer:
             return None
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,16 +120,11 @@ class RunState:
             unfinished.unlink()
         return self.path.read_bytes() if self.path.exists() else None
 
-    def _compare(self, name: str, ours: dict[str, Any], kept: dict[str, Any]) -> None:
-        if keys := [key for key in {**ours, **kept} if ours.get(key) != kept.get(key)]:
-            wanted, came = ({key: each.get(key) for key in keys} for each in (ours, kept))
-            what = f"folder must hold a state of the same {name}, {wanted}, got {came}"
-            raise ValueError(f"{what}: take another folder, or remove {self.path} to begin anew")
-
-
-def joined() -> bool:
-    """Whether this process is one of a group."""
-    return dist.is_available() and dist.is_initialized()
+    def _compare(self, name: str, expected: dict[str, Any], actual: dict[str, Any]) -> None:
+        if keys := [key for key in {**expected, **actual} if expected.get(key) != actual.get(key)]:
+            ours, theirs = ({key: each.get(key) for key in keys} for each in (expected, actual))
+            what = f"folder must hold a state of the same {name}, {ours}, got {theirs}"
+            raise ValueError(f"{what}: take another folder, or remove {self.path} to start over")
 
 
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -120,8 +135,8 @@ def _forms(tensors: dict[str, Tensor]) -> dict[str, str]:
     return {name: f"{tensor.dtype} {tuple(tensor.shape)}" for name, tensor in tensors.items()}
 
 
-def _packed(tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
-    """As safetensors; a tensor that has several names stands there once."""
+def _serialize(tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
+    """Tensors and facts as safetensors; a tensor with several names is written once."""
     names: dict[tuple[Any, ...], str] = {}
     shared = {}
     for name, tensor in tensors.items():
@@ -133,8 +148,8 @@ def _packed(tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
     return safetensors.torch.save(once, words)
 
 
-def _unpacked(path: str | Path, data: bytes) -> Checkpoint:
-    """What stands in a file, here with its bytes; ValueError if `save` did not write it."""
+def _parse(path: str | Path, data: bytes) -> Checkpoint:
+    """Parse the bytes of the file at `path`; ValueError if `save` did not write them."""
     try:
         tensors = safetensors.torch.load(data)
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
@@ -145,7 +160,7 @@ def _unpacked(path: str | Path, data: bytes) -> Checkpoint:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """All of it in one move: who reads meanwhile, or after a kill, finds the old file or the new one."""
+    """Write a file so that readers, even after a kill, see either the old contents or the new ones."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with unfinished.open("wb") as file:

@@ -1,13 +1,12 @@
-"""One training loop for small and large models: the same losses whenever it is killed, however it is shared.
+"""A training loop for small and large models, with the same losses after a kill, and in several processes.
 
-Everything that is random in a step depends on the seed and the step alone, so that a run's whole state is its
-weights, the optimizer's averages and the losses so far: one file, replaced in one move. Under `torchrun` the
-batch is shared among the processes, and the gradients are those of the whole batch (DistributedDataParallel).
+All randomness of a step depends on the seed and the step alone, so that the state of a run is its weights,
+the optimizer's averages and the losses so far: one file, replaced atomically. Under `torchrun` the processes
+share the batch, and the gradients are those of the whole batch (DistributedDataParallel).
 """
 
 from __future__ import annotations
 
-import atexit
 import datetime
 import math
 import os
@@ -27,7 +26,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from polyhead.checked import Count, NotNegative, Positive, Size, checked
-from polyhead.checkpoint import RunState, joined, load, save
+from polyhead.checkpoint import RunState, load, save
+from polyhead.processes import device, has_process_group, is_first_process, join_process_group
 
 __all__ = [
     "Loss",
@@ -48,19 +48,23 @@ Loss = Callable[[nn.Module, Tensor], tuple[Tensor, int | Tensor]]
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides a run beside model and data: AdamW, warm-up and decay in straight lines.
+    """The settings of a run: AdamW, with linear warm-up and linear decay.
 
     Attributes:
-        steps: how many updates there are.
-        batch_size: how many examples each has, over all processes.
-        learning_rate: what it rises to; then it falls to 0 at the end.
-        warmup: in how many steps it rises.
-        weight_decay: of matrices alone, neither biases nor norms.
+        steps: the number of updates.
+        batch_size: the number of examples in each, over all processes.
+        learning_rate: the highest rate; at the end it is 0.
+        warmup: the number of steps up to it.
+        weight_decay: for matrices only, not for biases and norms.
         betas: the shares of the past in AdamW's two averages.
-        clip: the longest gradient; a longer one is shortened to this norm.
-        seed: of the examples' order and of dropout; the model's first weights are the caller's.
+        clip: the largest norm of a gradient; a longer one is scaled down to it.
+        seed: for the order of the examples and for dropout; the caller makes the model's first weights.
 
     Source: Loshchilov & Hutter 2019; the warm-up, Vaswani et al. 2017, section 5.3.
+
+    >>> recipe = Recipe(steps=4, batch_size=8, learning_rate=0.6, warmup=1)
+    >>> [round(recipe.rate(step), 2) for step in range(4)]
+    [0.3, 0.6, 0.4, 0.2]
     """
 
     steps: Size
@@ -107,42 +111,57 @@ def train(
     recipe: Recipe,
     *,
     folder: str | Path | None = None,
+    data: dict[str, Any] | None = None,
     report: Callable[[int, float], None] | None = None,
     save_every: NotNegative = 30.0,
 ) -> list[float]:
-    """Train the model where it is, and leave it in evaluation mode.
+    """Train the model in place, and leave it in evaluation mode.
 
-    On a CPU the weights are the same to the bit for a recipe, a number of threads and of processes.
+    On a CPU a recipe gives the same weights, to the bit, for the same number of threads and of processes.
 
     Args:
-        model: on the device on which it is to be trained, see `device`; the same in each process.
-        loss: (model, rows) to (total, count): the losses of `count` tokens, summed. The rows, (num_rows,),
-            are the numbers of the examples that this process has to look at. It calls the model it is given.
-        num_examples: how many there are; each is seen once before one is seen again.
-        recipe: what else decides the run.
-        folder: where the run's state is kept: a run that was killed goes on from there, a finished one is
-            read. Only the first process reads or writes it. None: nothing is kept.
+        model: a model with parameters to train, on the device to train on; the same in each process.
+        loss: maps (model, rows) to (total, count): the sum of the losses of `count` tokens. The rows,
+            (num_rows,), are the numbers of this process's examples. It must call the model that it gets.
+        num_examples: the number of examples; each is used once before one is used again.
+        recipe: all other settings of the run.
+        folder: where to keep the run's state: a run that was killed continues from it, a finished one is
+            only read. Only the first process reads or writes it. None: keep nothing.
+        data: what identifies the examples, such as a version, as JSON: `train` sees no more of them than
+            `loss` does, and continues a run in `folder` only if number and `data` are the same.
         report: called in the first process with the steps done and the last one's loss; `Progress` if None.
-        save_every: seconds after which the state is written again, at the end of a step.
+        save_every: seconds between two writes of the state, each at the end of a step.
 
     Returns:
         The mean loss of each step, over the whole batch, before the step's update.
 
     Raises:
-        ValueError: the folder holds a run of another recipe, model or number of examples.
-        FloatingPointError: a loss is infinite or NaN; the state of before is kept.
+        ValueError: no parameter can be trained, or the folder has a run with another recipe, model, number
+            of examples or `data`.
+        FloatingPointError: a loss is infinite or NaN; the last state in the folder remains.
+
+    >>> model = nn.Linear(1, 1)
+    >>> def loss(model, rows):  # y = 2x
+    ...     x = rows[:, None].float()
+    ...     return (model(x) - 2 * x).square().sum(), len(rows)
+    >>> recipe = Recipe(steps=200, batch_size=4, learning_rate=0.1)
+    >>> losses = train(model, loss, 4, recipe, report=lambda step, loss: None)
+    >>> losses[-1] < 0.01
+    True
     """
-    place = next(model.parameters()).device
-    rank, size = _processes(place)
+    trainable = next((each for each in model.parameters() if each.requires_grad), None)
+    if trainable is None:
+        raise ValueError(f"model must have parameters that require gradients, got a {type(model).__name__}")
+    rank, size = join_process_group(trainable.device)
     if recipe.batch_size < size:
         raise ValueError(f"batch_size must be at least 1 a process, {size}, got {recipe.batch_size}")
-    with torch.random.fork_rng(devices=_gpus(place)):
+    with torch.random.fork_rng(devices=_gpus(trainable.device)):
         optimizer = _optimizer(model, recipe)
-        facts = {**asdict(recipe), "num_examples": num_examples}
+        facts = {**asdict(recipe), "num_examples": num_examples} | ({} if data is None else {"data": data})
         state = RunState(folder, model, optimizer, facts, is_writer=rank == 0)
         losses = state.resume()
         report = report or Progress(recipe.steps, len(losses))
-        replica = DistributedDataParallel(model) if joined() else model
+        replica = DistributedDataParallel(model) if has_process_group() else model
         for step in range(len(losses), recipe.steps):
             torch.manual_seed(_seed("noise", recipe.seed, step, rank))
             rows = _batch(recipe, num_examples, step)[rank::size]
@@ -153,6 +172,10 @@ def train(
                 report(step + 1, losses[-1])
     model.eval()
     return losses
+
+
+def _gpus(place: torch.device) -> list[int]:
+    return [place.index or 0] if place.type == "cuda" else []
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
@@ -167,10 +190,10 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
 def _update(
     model: nn.Module, loss: Loss, rows: Tensor, optimizer: torch.optim.Optimizer, recipe: Recipe, step: int
 ) -> float:
-    """One step of the optimizer, along the gradient of the mean over all processes' tokens; the mean."""
+    """Make one step along the gradient of the mean loss over all processes' tokens; return that mean."""
     total, count = loss(model, rows)
     sums, size = torch.tensor([total.item(), float(count)], dtype=torch.float64), 1
-    if joined():
+    if has_process_group():
         sums, size = sums.to(total.device), dist.get_world_size()
         dist.all_reduce(sums)
     all_totals, all_counts = sums.tolist()
@@ -178,7 +201,7 @@ def _update(
         raise FloatingPointError(
             f"step {step}: loss must be finite, got {all_totals} of {all_counts:g} tokens"
         )
-    # The processes' gradients are averaged: times their number it is the sum.
+    # DistributedDataParallel averages the processes' gradients; times their number it is the sum.
     (total * (size / all_counts)).backward()
     nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
     for group in optimizer.param_groups:
@@ -190,11 +213,11 @@ def _update(
 
 def _batch(recipe: Recipe, num_examples: int, step: int) -> Tensor:
     """The rows of a step, (batch_size,): one shuffled pass through the examples after another."""
-    places = torch.arange(step * recipe.batch_size, (step + 1) * recipe.batch_size)
-    passes = places // num_examples
+    indices = torch.arange(step * recipe.batch_size, (step + 1) * recipe.batch_size)
+    passes = indices // num_examples
     return torch.cat(
         [
-            _shuffled(recipe.seed, number, num_examples)[places[passes == number] % num_examples]
+            _shuffled(recipe.seed, number, num_examples)[indices[passes == number] % num_examples]
             for number in sorted(set(passes.tolist()))
         ]
     )
@@ -207,60 +230,39 @@ def _shuffled(seed: int, number: int, num_examples: int) -> Tensor:
 
 
 def _seed(*parts: object) -> int:
-    """One number of several; of 32 bits, as the CPU's generator takes no more."""
+    """Hash several parts to one number of 32 bits; the CPU's generator takes no more."""
     return zlib.crc32(repr(parts).encode())
 
 
 class Progress:
-    """Says on stderr how far a run is, at most once in some seconds, and at its end."""
+    """Prints the progress of a run to stderr, at most once in some seconds, and at its end.
+
+    >>> report = Progress(steps=600)
+    >>> report(1, 2.5)  # too early for a line
+    """
 
     def __init__(self, steps: int, done: int = 0, seconds: float = 5.0) -> None:
-        """Remember how many steps there are, and how many were done before now."""
+        """Start the clock for a run of `steps` of which some are `done`."""
         self.steps, self.done, self.seconds = steps, done, seconds
-        self.start = self.said = time.monotonic()
+        self.start = self.last_print = time.monotonic()
 
     def __call__(self, step: int, loss: float) -> None:
-        """Print `step 300/600  loss 0.0123  20 s left`, if it is time to."""
+        """Print `step 300/600  loss 0.0123  20 s left`, if it is time for a line."""
         now = time.monotonic()
-        if now - self.said >= self.seconds or step == self.steps:
+        if now - self.last_print >= self.seconds or step == self.steps:
             left = (self.steps - step) * (now - self.start) / (step - self.done)
             print(
                 f"step {step}/{self.steps}  loss {loss:.4f}  {left:.0f} s left", file=sys.stderr, flush=True
             )
-            self.said = now
-
-
-# ---- processes
-
-
-def device() -> torch.device:
-    """Where this process trains: the GPU of its number on this machine, or the CPU where there is none."""
-    if torch.cuda.is_available():
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    return torch.device("cpu")
-
-
-def is_first_process() -> bool:
-    """Whether this is the process that writes: of several, `torchrun` numbers one 0."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def _processes(place: torch.device) -> tuple[int, int]:
-    """The number of this process and of all: 0 and 1, unless `torchrun` started it."""
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
-    if dist.is_available() and dist.is_torchelastic_launched() and not joined():
-        dist.init_process_group("nccl" if place.type == "cuda" else "gloo")
-        atexit.register(dist.destroy_process_group)  # not before: a group cannot be made a second time
-    return (dist.get_rank(), dist.get_world_size()) if joined() else (0, 1)
-
-
-def _gpus(place: torch.device) -> list[int]:
-    return [place.index or 0] if place.type == "cuda" else []
+            self.last_print = now
 
 
 def provenance(command: str, recipe: Recipe) -> dict[str, Any]:
-    """What a checkpoint should say of how it was made: command, recipe, versions, threads, processes, day."""
+    """Return facts for a checkpoint about its training: command, recipe, version, threads, processes, day.
+
+    >>> provenance("train", Recipe(steps=4, batch_size=8, learning_rate=0.6))["recipe"]["steps"]
+    4
+    """
     return {
         "command": command,
         "recipe": asdict(recipe),
@@ -280,12 +282,23 @@ def make_checkpoint(
     facts: dict[str, Any],
     command: str,
 ) -> None:
-    """Train, with the run's state in a folder beside `path` until the checkpoint is written there.
+    """Train, and write a checkpoint; until then the run's state is in a folder beside `path`.
 
-    Beside the facts it holds its provenance, and the first losses, by which a machine can be compared.
+    The checkpoint has the facts, its provenance, and the first losses, to compare machines. The facts should
+    identify the data: a run with other facts is not continued.
+
+    >>> import contextlib, io, tempfile
+    >>> def loss(model, rows):
+    ...     return model(rows[:, None].float()).square().sum(), len(rows)
+    >>> recipe = Recipe(steps=3, batch_size=4, learning_rate=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+    ...     path = Path(folder) / "model.safetensors"
+    ...     make_checkpoint(path, nn.Linear(1, 1), loss, 4, recipe, {"data": "0 to 3"}, "python train.py")
+    ...     load(path).facts["data"]
+    '0 to 3'
     """
     folder = Path(f"{path}.run")
-    losses = train(model, loss, num_examples, recipe, folder=folder)
+    losses = train(model, loss, num_examples, recipe, folder=folder, data=facts)
     if is_first_process():
         first = [round(each, 4) for each in losses[:20]]
         save(path, model, {**facts, **provenance(command, recipe), "first_losses": first})

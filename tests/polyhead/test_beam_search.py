@@ -93,6 +93,17 @@ def test_fewer_sequences_than_beams_score_minus_infinity():
     assert (got.token_ids[0, 7:] == END).all()
 
 
+def test_a_million_beams_of_few_sequences_cost_little():
+    model, batches = decoder_only(3), []
+    model.embedding.register_forward_hook(lambda module, args, output: batches.append(len(output)))
+    got = beam_search(model, ids([1], [0]), end_id=END, max_new_tokens=3, beam_size=1_000_000)
+    assert got.scores.shape == (2, 1_000_000)
+    assert (
+        got.scores.isfinite().sum(dim=1).tolist() == [1 + 2 + 2 * 2 * 3] * 2
+    )  # ended after 1, 2; cut off at 3
+    assert max(batches) <= 2 * 3 * 3
+
+
 @pytest.mark.parametrize(("alpha", "expected"), [(0.0, (2,)), (0.6, (2,)), (1.0, (1, 2)), (2.5, (1, 2))])
 def test_penalties_choose_between_short_and_long(alpha, expected):
     """log 0.4 = -0.916 against log (0.6 · 0.6) / (7 / 6)^alpha = -1.022, -0.931, -0.876, -0.695."""

@@ -235,6 +235,13 @@ def test_what_cannot_be_converted_is_refused_and_nothing_changes(
         assert_close(state(second), before, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("devices", [("cpu", "meta"), ("meta", "cpu")], ids=str)
+def test_weights_without_numbers_are_refused(devices):
+    source, target = (fused().to(device) for device in devices)
+    with pytest.raises(ValueError, match="must hold numbers, got a query projection on the meta device"):
+        copy_weights(source, target)
+
+
 @pytest.mark.parametrize(
     "compute",
     [torch.nn.utils.parametrizations.weight_norm, torch.nn.utils.parametrizations.spectral_norm],

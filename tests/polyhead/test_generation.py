@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from polyhead import beam_search, greedy_decode
+from polyhead import beam_search, greedy_decode, sample
 from polyhead.pretrained import load_gpt2
-from tests.polyhead.models import decoder_only, encoder_decoder
+from tests.polyhead.models import TableModel, decoder_only, encoder_decoder
 from tests.polyhead.prompts import BATCH, CHAIN, END, PROMPTS, SIDES, SOURCE, VOCAB, ids, padded, text
 
 # ---- greedy decoding
@@ -54,20 +54,47 @@ def test_the_last_token_of_the_prompt_is_the_last_that_is_no_padding(decode):
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])
-@pytest.mark.parametrize("fails", [False, True])
-def test_it_evaluates_and_leaves_each_module_in_its_mode(decode, fails):
+def test_it_runs_in_evaluation_mode(decode):
     model = decoder_only(VOCAB, dropout=0.5)
     expected = decode(model, ids([1, 3]), end_id=END, max_new_tokens=7)
-    model.train()
-    model.decoder.layers[0].eval()
-    modes = [module.training for module in model.modules()]
-    if fails:
-        with pytest.raises(ValueError):
-            decode(model, ids([1, 3]), end_id=VOCAB, max_new_tokens=7)
-    else:
-        got = decode(model, ids([1, 3]), end_id=END, max_new_tokens=7)
-        assert_close(tuple(got), tuple(expected), rtol=0, atol=0)
-    assert [module.training for module in model.modules()] == modes
+    got = decode(model.train(), ids([1, 3]), end_id=END, max_new_tokens=7)
+    assert_close(tuple(got), tuple(expected), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_compiled_decoder_writes_the_same(use_cache, unchecked):
+    model, options = decoder_only(VOCAB), {"end_id": END, "max_new_tokens": 3, "use_cache": use_cache}
+    expected = greedy_decode(model, ids([1, 3], [4, 0]), **options)
+    got = greedy_decode(torch.compile(model, backend="eager"), ids([1, 3], [4, 0]), **options)
+    assert got.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search, sample])
+def test_a_compiled_model_with_an_encoder_writes_the_same(decode, unchecked):
+    model, source = encoder_decoder(VOCAB), torch.arange(SOURCE).repeat(2, 1)
+    written = []
+    for each in (model, torch.compile(model, backend="eager")):
+        torch.manual_seed(0)
+        got = decode(each, ids([1, 3], [4, 0]), end_id=END, max_new_tokens=5, source_ids=source)
+        written.append(tuple(got))
+    assert_close(*written, rtol=0, atol=0)
+
+
+def test_a_compiled_module_that_is_no_language_model_is_refused(unchecked):
+    with pytest.raises(TypeError, match="model must be a DecoderOnly or EncoderDecoder, got Linear"):
+        greedy_decode(
+            torch.compile(torch.nn.Linear(2, 2), backend="eager"), ids([0]), end_id=0, max_new_tokens=1
+        )
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search, sample])
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("prompt", [[0], [1]])  # the second prompt leads to the first after a token
+def test_logits_without_a_softmax_are_refused(decode, number, prompt):
+    model = TableModel([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    model.table[0, 0] = number
+    with pytest.raises(FloatingPointError, match=f"logits.*finite maximum, got {number}"):
+        decode(model, ids([2], prompt), end_id=2, max_new_tokens=3)
 
 
 def test_nothing_has_gradients_and_the_prompt_stays_as_it_is():

@@ -146,6 +146,27 @@ def test_importance_leaves_no_gradients_behind():
     assert not any(each._forward_pre_hooks for each in made.modules())
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_compiled_model_is_ablated_and_measured_like_another(in_place, in_one_graph):
+    made, off = model("encoder only"), [Head("encoder", 0, 3), Head("encoder", 1, 0)]
+    with heads.ablate(made, off):
+        expected = called(made)
+    scores = heads.importance(made, lambda ids: made(ids)[0, 0, 0], [IDS])
+    compiled = made if in_place else in_one_graph(made)
+    if in_place:
+        made.compile(backend="eager", fullgraph=True)
+    before = called(compiled)
+    with heads.ablate(compiled, off):
+        assert_close(called(compiled), expected)
+    assert heads.importance(compiled, lambda ids: compiled(ids)[0, 0, 0], [IDS]) == pytest.approx(scores)
+    assert_close(called(compiled), before, rtol=0, atol=0)
+
+
+def test_by_layer_scores_of_0_stay_0():
+    scores = {Head("encoder", 0, 0): 0.0, Head("encoder", 0, 1): 0.0, Head("encoder", 1, 0): 5.0}
+    assert list(heads.by_layer(scores).values()) == [0.0, 0.0, 1.0]
+
+
 # ---- bad input
 
 

@@ -117,6 +117,14 @@ def test_text_comes_from_a_pruned_model_as_from_the_ablated(layer):
     assert not torch.equal(pruned, greedy_decode(made, IDS[:, :1], **arguments))
 
 
+@pytest.mark.parametrize("projection", ["input_projection", "output_projection"])
+def test_a_projection_that_is_computed_is_refused(projection):
+    made = model("encoder only", torch.float32)
+    nn.utils.parametrizations.weight_norm(getattr(made.encoder.layers[0].attention, projection))
+    with pytest.raises(ValueError, match=r"parameters to prune.*remove the parametrization"):
+        heads.prune(made, [Head("encoder", 0, 1)])
+
+
 def grouped() -> nn.Module:
     """Two heads ask the same keys."""
     torch.manual_seed(0)

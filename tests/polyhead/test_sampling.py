@@ -104,6 +104,13 @@ def test_a_nucleus_of_all_keeps_what_is_too_small_to_change_a_sum():
     assert_close(next_token_probs(logits, top_p=1.0), logits.softmax(dim=0), rtol=1e-6, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("temperature", [1e-5, 1e-39, 5e-324])
+def test_near_0_temperature_leaves_the_most_probable_tokens(temperature, dtype):
+    got = next_token_probs(torch.tensor([[1.0, 2.0, -3.0], [4.0, 0.0, 4.0]], dtype=dtype), temperature)
+    assert got.tolist() == [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5]]
+
+
 # ---- the draws
 
 

@@ -79,6 +79,12 @@ def test_it_learns_and_the_seed_decides():
     assert run(dropout=0.3, seed=6)[0] != first
 
 
+@pytest.mark.parametrize("model", [nn.ReLU(), nn.Linear(2, 1).requires_grad_(False)])
+def test_a_model_without_parameters_to_train_is_refused(model):
+    with pytest.raises(ValueError, match="model must have parameters that require gradients, got a "):
+        train(model, loss, NUM_EXAMPLES, recipe())
+
+
 def test_every_step_has_noise_of_its_own():
     drawn = []
 
@@ -184,10 +190,6 @@ def test_it_is_kept_every_so_often_and_at_the_end(tmp_path, monkeypatch):
     assert kept == [35, 70]  # 35 is the first end of a step after 30; at 70 the run ends
 
 
-def other_data(folder):
-    train(make(), loss, 7, recipe(), folder=folder)
-
-
 def other_size(folder):
     train(make(embed_dim=6), loss, NUM_EXAMPLES, recipe(), folder=folder)
 
@@ -202,8 +204,12 @@ def other_size(folder):
             r"{'num_examples': 7}, got {'num_ex",
         ),
         (other_size, r"same model, .*\(13, 6\)'"),
+        (
+            lambda folder: train(make(), loss, NUM_EXAMPLES, recipe(), folder=folder, data={"version": 2}),
+            r"same run, {'data': {'version': 2}}, got {'data': None}",
+        ),
     ],
-    ids=["steps", "betas", "examples", "model"],
+    ids=["steps", "betas", "examples", "model", "data"],
 )
 def test_another_runs_folder_is_refused(tmp_path, other, message):
     stopped(tmp_path, 2)
@@ -268,8 +274,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
     stopped(tmp_path, 11)
     torchrun = [
         sys.executable,
-        "-W",
-        "ignore",
+        "-Wignore",
         "-m",
         "torch.distributed.run",
         "--standalone",
@@ -294,7 +299,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
 
 
 def test_too_small_a_batch_for_the_processes(monkeypatch):
-    monkeypatch.setattr(training, "_processes", lambda place: (0, 2))
+    monkeypatch.setattr(training, "join_process_group", lambda place: (0, 2))
     with pytest.raises(ValueError, match="batch_size must be at least 1 a process, 2, got 1"):
         run(batch_size=1)
 

@@ -69,6 +69,12 @@ def test_distance_is_0_of_equal_rows_and_1_of_rows_without_a_common_key():
     assert_close(heads.distance(rows, rows.roll(1, dims=-1), queries), torch.ones(2, 2))
 
 
+def test_distance_of_no_query_is_refused():
+    rows = torch.eye(3)[None, None]
+    with pytest.raises(ValueError, match="queries must be True somewhere"):
+        heads.distance(rows, rows, torch.zeros(1, 3, dtype=torch.bool))
+
+
 # ---- the search task
 
 

@@ -155,6 +155,11 @@ def test_decoding_reads_a_model_as_it_generates_and_leaves_its_mode(training):
     assert model.training == training
 
 
+def test_translator_takes_each_date_that_is_read():
+    assert live.translator("5 Sep 2026").data["date"] == [5, 2026, 9, 5]
+    assert live.translator("Sept 5, 2026").data["date"] == [2, 2026, 9, 5]
+
+
 @pytest.mark.parametrize(("language", "codes"), [("en", ["zh-TW", "zh-CN", "ko"]), ("ko", ["ko"])])
 def test_translator_writes_the_readers_language_and_an_english_reader_chooses(language, codes):
     set_language(language)

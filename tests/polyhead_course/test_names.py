@@ -17,6 +17,7 @@ from polyhead_course.models.names.__main__ import main
 from polyhead_course.models.names.data import LOCALES
 from polyhead_course.models.names.model import CHECKPOINT
 from polyhead_course.models.names.runs import RECIPE, evaluate, training_run
+from polyhead_course.models.translation.translator import CHECKPOINT as TRANSLATOR
 
 pytest.importorskip("babel")
 
@@ -108,13 +109,36 @@ def test_a_fifth_order_sees_four_tokens():
     assert counted.distribution((2, 4, 4, 3)).argmax() == 4
 
 
+def test_counts_of_3_or_more_are_not_discounted():
+    bigram = NGram([[0, 1, 1]] * 5, [0, 1], 2, order=2)
+    assert bigram.distribution((0,)).tolist() == [0.0, 1.0]
+    assert bigram.perplexity([[0, 1, 1]]) == 1.0
+    assert bigram.perplexity([[0, 0]]) == math.inf
+
+
+@pytest.mark.parametrize("sequences", [[], [[2]]])
+def test_without_counts_all_possible_tokens_are_equal(sequences):
+    trigram = NGram(sequences, [1, 3, 4, 5], 6)
+    assert trigram.distribution((2, 2)).tolist() == [0.0, 0.25, 0.0, 0.25, 0.25, 0.25]
+    with pytest.raises(ValueError, match="sequences must have a token after the first"):
+        trigram.perplexity(sequences)
+
+
+@pytest.mark.parametrize("context", [(0,), (7,)])
+def test_a_distribution_belongs_to_the_caller(context):
+    bigram = NGram([[0, 1, 1], [0, 1, 2]], [1, 2], 3, order=2)
+    before = bigram.distribution(context).clone()
+    bigram.distribution(context).zero_()
+    assert_close(bigram.distribution(context), before, rtol=0, atol=0)
+
+
 # ---- what it is taught
 
 
 def test_the_goal_is_what_was_counted_and_after_a_wrong_character_nothing_else(monkeypatch):
-    monkeypatch.setattr(runs, "TAUGHT", 0.75)
+    monkeypatch.setattr(runs, "TEACHER_SHARE", 0.75)
     counted = NGram([[2, 3, 4, 1], [2, 3, 5, 1], [2, 5, 1]], [1, 3, 4, 5], 7)
-    goals = runs._goals(counted, [2, 3, 4, 5, 1], [2, 3, 3, 5, 1])
+    goals = runs._targets(counted, [2, 3, 4, 5, 1], [2, 3, 3, 5, 1])
     own = torch.tensor([[0, 0, 0, 0.25, 0, 0, 0], [0, 0, 0, 0, 0.25, 0, 0]])
     assert_close(
         goals[:2], own + 0.75 * torch.stack([counted.distribution(each) for each in ((2, 2), (2, 3))])
@@ -136,13 +160,13 @@ def test_the_loss_is_the_cross_entropy_with_the_goals(monkeypatch):
     ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(each) for each in sequences], batch_first=True)
     teachers = {2: NGram(sequences[:2], range(1, 8), 8, 5), 3: NGram(sequences[2:], range(1, 8), 8, 5)}
     table = torch.randn(8, 8)
-    total, count = runs._lessons(ids, teachers)(
+    total, count = runs._distillation_loss(ids, teachers)(
         torch.nn.Embedding.from_pretrained(table), torch.tensor([2, 0])
     )
     expected = sum(
         -(goal @ table[token].log_softmax(dim=0))
         for name in (sequences[2], sequences[0])
-        for token, goal in zip(name, runs._goals(teachers[name[0]], name, name), strict=False)
+        for token, goal in zip(name, runs._targets(teachers[name[0]], name, name), strict=False)
     )
     assert count == 2 + 4
     assert_close(total, expected)
@@ -175,7 +199,7 @@ def test_it_knows_held_out_names_better_than_trigrams(writer, read):
 
 def test_perplexities_of_all_languages_are_averaged_by_tokens():
     one = runs.Evaluation(3, 10, 2.0, 5.0, 1.0, 1, 1, 1)
-    got = runs._together([one, one._replace(num_tokens=30, perplexity=32.0)])
+    got = runs._aggregate([one, one._replace(num_tokens=30, perplexity=32.0)])
     assert_close(got.perplexity, 16.0)
     assert (got.num_held_out, got.num_tokens, got.real) == (6, 40, 2)
     assert_close(got.own_trigram, 5.0)
@@ -207,6 +231,23 @@ def test_training_begins_as_it_did(writer, read):
         assert_close(losses, writer.facts["first_losses"][:12], rtol=0.05, atol=0.0)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda writer: NameWriter(TRANSLATOR),
+            "path must be a checkpoint of polyhead_course.models.names",
+        ),
+        (lambda writer: writer.perplexity("en", ["Rome", "a☃"]), "names must have .*'a☃' with '☃'"),
+        (lambda writer: writer.perplexity("en", []), "names must have at least one, got none"),
+        (lambda writer: writer.perplexity("fr", ["Rome"]), "language must be one of en, .*'fr'"),
+    ],
+)
+def test_bad_input_is_refused(writer, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(writer)
+
+
 # ---- the command
 
 
@@ -220,21 +261,7 @@ def run(capsys, *arguments):
 def test_it_writes_names_one_a_line_the_same_for_a_seed(capsys):
     written = []
     for seed in ("7", "7", "8"):
-        main(
-            [
-                "write",
-                "--language",
-                "ko",
-                "--count",
-                "5",
-                "--temperature",
-                "0.8",
-                "--top-p",
-                "0.9",
-                "--seed",
-                seed,
-            ]
-        )
+        main(["write", "--language=ko", "--count=5", "--temperature=0.8", "--top-p=0.9", f"--seed={seed}"])
         written.append(capsys.readouterr().out)
     assert written[0] == written[1] != written[2]
     assert len(written[0].splitlines()) == 5
@@ -243,14 +270,9 @@ def test_it_writes_names_one_a_line_the_same_for_a_seed(capsys):
 
 def test_each_language_is_written_in_its_own_script(writer):
     generator = torch.Generator().manual_seed(0)
-    for language, low, high in (
-        ("en", "A", "z"),
-        ("zh-TW", "一", "鿿"),
-        ("zh-CN", "一", "鿿"),
-        ("ko", "가", "힣"),
-    ):
+    for language, script in (("en", "Az"), ("zh-TW", "一鿿"), ("zh-CN", "一鿿"), ("ko", "가힣")):
         text = "".join(writer.write(language, 50, temperature=0.7, generator=generator))
-        letters = Counter(low <= c <= high for c in text if c.isalpha())
+        letters = Counter(script[0] <= c <= script[1] for c in text if c.isalpha())
         assert letters[True] > 20 * letters[False]
 
 
@@ -259,10 +281,7 @@ def test_each_language_is_written_in_its_own_script(writer):
     [
         (["--language", "fr"], "write: language must be one of en, zh-TW, zh-CN, ko, got 'fr'"),
         (["--language", "ko", "--temperature", "0"], "temperature must be a number above 0"),
-        (
-            ["--language", "ko", "--top-p", "1.5"],
-            "top_p must be a number above 0 and at most 1",
-        ),
+        (["--language", "ko", "--top-p", "1.5"], "top_p must be a number above 0 and at most 1"),
         (["--language", "ko", "--count", "0"], "count must be an int of at least 1, got int 0"),
         (["--language", "ko", "--checkpoint", "nowhere.safetensors"], "No such file"),
     ],

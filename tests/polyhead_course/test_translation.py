@@ -75,6 +75,18 @@ def test_what_babel_writes_is_read(date, to):
             assert set(pair.target) <= set(load_translator().target.tokens)
 
 
+@pytest.mark.parametrize("to", TARGETS)
+@pytest.mark.parametrize("form", ["{day} Sep {year}", "Sept {day}, {year}"])
+def test_either_order_is_read_and_translated_with_either_short_september(form, to):
+    """Training has "Sep 5, 2026" and "5 Sept 2026" alone."""
+    days = [datetime.date(year, 9, day) for year in YEARS for day in (1, 5, 12, 30)]
+    texts = [form.format(day=day.day, year=day.year) for day in days]
+    assert [read_date(text) for text in texts] == days
+    targets = [_pair(day, "en_US", "medium", to).target for day in days]
+    pairs = [Pair(*each) for each in zip(days, texts, [to] * len(days), targets, strict=True)]
+    assert exact_match(load_translator(), pairs) == 1.0
+
+
 REFUSED = {
     "": "must be written like .*got ''",
     " \t\n": "must be written like .*got ''",
@@ -100,8 +112,6 @@ REFUSED = {
     "November 2 0, 2026": "must be written like",
     "November 20 2026": "must be written like",
     "Friday, Nov 20, 2026": "must be written like",
-    "Sept 12, 2026": "must be written like",
-    "12 Sep 2026": "must be written like",
     "November 20, 26": "must be written like",
     "20, 2026 November": "must be written like",
     "November 20, 2026 November 20, 2026": "must be written like",
@@ -117,22 +127,9 @@ def test_what_is_no_date_is_refused(text, message):
 
 
 WORDS = [
-    "Friday",
-    "Monday",
-    "November",
-    "Nov",
-    "Sept",
-    "Feb",
-    "20",
-    "31",
-    "5",
-    "2026",
-    "1900",
-    ",",
-    " ",
-    "  ",
-    "ko",
-]
+    "Friday", "Monday", "November", "Nov", "Sept", "Sep", "Feb", "20", "31", "5", "2026", "1900", ",", " ",
+    "  ", "ko",
+]  # fmt: skip
 
 
 @given(
@@ -146,7 +143,9 @@ def test_any_text_is_a_day_that_babel_writes_or_refused(text):
         assert len(str(error)) < 300
     else:
         sources = {_pair(date, *form, "ko").source for form in FORMS_OF_BABEL}
-        assert " ".join(text.split()) in sources
+        assert " ".join(text.split()).replace("Sept ", "Sep ") in {
+            source.replace("Sept ", "Sep ") for source in sources
+        }
 
 
 FORMS_OF_BABEL = [

@@ -16,6 +16,7 @@ from attention_clinic.laws import gap, other
 from attention_clinic.same_weights import parity_names
 from attention_clinic.subject import WithoutDropout
 from attention_clinic.trial import Stopped, Trial
+from polyhead.modes import evaluation_mode
 
 _FUTURE = {"causal_open", "causal_train_only", "sees_ahead", "causal_inverted"}
 
@@ -24,18 +25,15 @@ def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
     """The bug behind each law that is broken; the law itself, where that is not known."""
     decoder = trial.call(trial.candidate) if inspect.isclass(trial.candidate) else trial.candidate
     module = decoder if isinstance(decoder, nn.Module) else nn.Identity()
-    training, found = module.training, list[Finding]()
-    module.eval()
-    try:
-        with torch.no_grad():
+    found = list[Finding]()
+    with evaluation_mode(module), torch.no_grad():
+        try:
             for each in _findings(Exam(trial, decoder)):
                 found.append(each)
-    except NoLogits as error:
-        found.append(_no_logits(error))
-    except Stopped as stop:
-        found.append(stop.finding)
-    finally:
-        module.train(training)
+        except NoLogits as error:
+            found.append(_no_logits(error))
+        except Stopped as stop:
+            found.append(stop.finding)
     yield from found
 
 

@@ -13,6 +13,7 @@ from torch import nn
 from attention_clinic.kinds.projections import COUNTS
 from attention_clinic.subject import roles, signature
 from attention_clinic.trial import Trial
+from polyhead.modes import evaluation_mode
 
 MAKING = roles(
     embed_dim="d_model dim num_hiddens hidden_size n_embd dim_model width model_dim size d_in",
@@ -50,12 +51,8 @@ def evaluating(module: nn.Module) -> Iterator[nn.Module]:
     try:
         own = copy.deepcopy(module)
     except Exception:
-        modes = {part: part.training for part in module.modules()}
-        try:
-            yield module.eval()
-        finally:
-            for part, mode in modes.items():
-                part.training = mode
+        with evaluation_mode(module):
+            yield module
         return
     generator = torch.Generator().manual_seed(1)
     for parameter in own.parameters():

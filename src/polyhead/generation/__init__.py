@@ -1,4 +1,4 @@
-"""Text from a model, token by token: always the most probable, a drawn one, or the best of several beams."""
+"""Generation of text, token by token: greedy decoding, sampling, and beam search."""
 
 from polyhead.generation.beams import Beams, beam_search
 from polyhead.generation.greedy import greedy_decode

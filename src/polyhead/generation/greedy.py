@@ -7,14 +7,14 @@ from jaxtyping import Bool, Integer
 from torch import Tensor
 
 from polyhead.checked import Count, Size, checked
-from polyhead.generation.steps import Steps, evaluating
-from polyhead.transformer import DecoderOnly, EncoderDecoder
+from polyhead.generation.steps import LanguageModel, Steps
+from polyhead.modes import evaluation_mode
 
 
 @checked
 @torch.no_grad()
 def greedy_decode(
-    model: DecoderOnly | EncoderDecoder,
+    model: LanguageModel,
     prompt_ids: Integer[Tensor, "batch prompt_length"],
     *,
     end_id: Count,
@@ -26,13 +26,32 @@ def greedy_decode(
 ) -> Integer[Tensor, "batch num_new"]:
     """Take the most probable next token, again and again, until every sequence has ended.
 
-    The model, which gives logits, runs in evaluation mode, and is left in the mode it was in. The prompts are
-    what the texts begin with, padded left or right; the sources what the encoder reads, if there is one. In
-    the masks True is a token and False padding. Without the cache each step computes all tokens again.
+    The model, which may be compiled by `torch.compile`, runs in evaluation mode and keeps the mode that it
+    had. In the masks True is a token and False padding, which may be on either side. Without the cache each
+    step computes all tokens again.
+
+    Args:
+        model: gives logits.
+        prompt_ids: what the generated sequences continue.
+        end_id: the token that ends a sequence.
+        max_new_tokens: where a sequence is cut off that has not ended.
+        prompt_mask: which tokens of the prompts are no padding; without it, all.
+        source_ids: what the encoder reads, if the model has one.
+        source_mask: which tokens of the sources are no padding; without it, all.
+        use_cache: whether to keep keys and values from step to step.
 
     Returns:
         The new tokens, in 64 bits: the end token included, and repeated after it.
+
+    Raises:
+        FloatingPointError: the logits have NaN, or no finite maximum.
+
+    >>> from polyhead import Decoder, DecoderOnly, TokenEmbedding
+    >>> embedding = TokenEmbedding(5, 4, positions=None)
+    >>> model = DecoderOnly(embedding, Decoder(1, 4, 2, cross_attention=False))
+    >>> greedy_decode(model, torch.tensor([[1, 3], [4, 2]]), end_id=0, max_new_tokens=1).shape
+    torch.Size([2, 1])
     """
-    with evaluating(model):
-        step = Steps(model, prompt_ids, prompt_mask, source_ids, source_mask, use_cache)
-        return step.write(lambda logits: logits.argmax(dim=-1), end_id, max_new_tokens)
+    with evaluation_mode(model):
+        steps = Steps(model, prompt_ids, prompt_mask, source_ids, source_mask, use_cache)
+        return steps.write(lambda logits: logits.argmax(dim=-1), end_id, max_new_tokens)

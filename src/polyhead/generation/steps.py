@@ -1,9 +1,9 @@
-"""What every way to generate shares: the logits of the next token, step by step, in evaluation mode."""
+"""The logits of the next token, step by step: what all methods of generation share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import ABC
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,59 +14,93 @@ from polyhead.checked import within
 from polyhead.transformer import DecoderOnly, EncoderDecoder
 
 
+class CompiledModel(nn.Module, ABC):
+    """The type of a compiled module, known by its name, since to import it takes seconds.
+
+    >>> isinstance(nn.Linear(2, 3), CompiledModel)
+    False
+    """
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> bool:
+        """Whether it is `torch._dynamo.OptimizedModule`."""
+        return kind.__name__ == "OptimizedModule"
+
+
+LanguageModel = DecoderOnly | EncoderDecoder | CompiledModel
+
+
 class Steps:
-    """The logits of the next token, from either kind of model, with a cache or without."""
+    """The logits of the next token, from either kind of model, with a cache or without.
+
+    >>> from polyhead import Transformer
+    >>> model = Transformer(11, 7, 6, 2, 1, 1).eval()
+    >>> starts, sources = torch.tensor([[1], [1]]), torch.tensor([[3, 4, 5], [6, 7, 8]])
+    >>> steps = Steps(model, starts, None, sources, None, use_cache=False)
+    >>> steps.first(end_id=2).shape
+    torch.Size([2, 7])
+    >>> steps.next(torch.tensor([4, 5])).shape
+    torch.Size([2, 7])
+    """
 
     def __init__(
         self,
-        model: DecoderOnly | EncoderDecoder,
+        model: LanguageModel,
         prompt_ids: Tensor,
         prompt_mask: Tensor | None,
         source_ids: Tensor | None,
         source_mask: Tensor | None,
         use_cache: bool,
     ) -> None:
+        """Check the prompts, and encode the sources if the model has an encoder."""
         if not prompt_ids.shape[1] or (prompt_mask is not None and not prompt_mask.any(dim=1).all()):
             raise ValueError("prompt_ids must have a token in each sequence, got padding alone, or none")
         # In 8 bits there would be no room for the tokens that follow.
         self.ids, self.mask, self.source_mask = prompt_ids.long(), prompt_mask, source_mask
-        self.cache = model.new_cache() if use_cache else None
         self.model: Any = model
+        kind = getattr(model, "_orig_mod", model)  # of a compiled model, the module itself
+        if not isinstance(kind, DecoderOnly | EncoderDecoder):
+            raise TypeError(f"model must be a DecoderOnly or EncoderDecoder, got {type(kind).__name__}")
+        self.cache = kind.new_cache() if use_cache else None
         self.memory: Tensor | None = None
-        if isinstance(model, EncoderDecoder):
+        if isinstance(kind, EncoderDecoder):
             if source_ids is None:
-                raise ValueError("source_ids must be what the encoder reads, got None")
-            if isinstance(model.output, nn.Identity):
+                raise ValueError("source_ids must be the tokens that the encoder reads, got None")
+            if isinstance(kind.output, nn.Identity):
                 raise ValueError("model must give logits, got one that gives hidden states")
-            self.memory = model.encode(source_ids, source_mask)
+            self.memory = kind.encode(source_ids, source_mask)
         elif source_ids is not None or source_mask is not None:
             raise ValueError("source_ids and source_mask must be None for a model without encoder, got one")
 
     def first(self, end_id: int) -> Tensor:
-        """(batch, vocab_size) after the prompt, wherever its last token stands."""
+        """Return the logits after the last token of each prompt, (batch, vocab_size)."""
         logits = self._logits(self.ids, self.mask, self.cache)
         within("end_id", torch.tensor(end_id), logits.shape[-1], "vocab_size")
         if self.mask is None:
-            return logits[:, -1]
-        places = torch.arange(self.ids.shape[1], device=self.ids.device)
-        last = places.expand_as(self.ids).masked_fill(~self.mask, -1).amax(dim=1)
-        return logits[torch.arange(len(last), device=last.device), last]
+            return _finite(logits[:, -1])
+        positions = torch.arange(self.ids.shape[1], device=self.ids.device)
+        last = positions.expand_as(self.ids).masked_fill(~self.mask, -1).amax(dim=1)
+        return _finite(logits[torch.arange(len(last), device=last.device), last])
 
     def next(self, tokens: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(batch, vocab_size) after one more token each; first keep these rows, if any are named."""
+        """Return the logits after one more token each, (batch, vocab_size).
+
+        With `rows`, sequence i first becomes a copy of sequence rows[i]; there may be more or fewer of them.
+        """
         if rows is not None:
             self.ids = self.ids[rows]
-            self.mask = None if self.mask is None else self.mask[rows]
-            self.memory = None if self.memory is None else self.memory[rows]
+            self.mask, self.memory, self.source_mask = (
+                None if each is None else each[rows] for each in (self.mask, self.memory, self.source_mask)
+            )
             if self.cache is not None:
                 self.cache.select(rows)
         new = tokens[:, None]
         if self.cache is not None:
-            return self._logits(new, None, self.cache)[:, -1]
+            return _finite(self._logits(new, None, self.cache)[:, -1])
         self.ids = torch.cat((self.ids, new), dim=1)
         if self.mask is not None:
             self.mask = torch.cat((self.mask, torch.ones_like(new, dtype=torch.bool)), dim=1)
-        return self._logits(self.ids, self.mask, None)[:, -1]
+        return _finite(self._logits(self.ids, self.mask, None)[:, -1])
 
     def write(self, choose: Callable[[Tensor], Tensor], end_id: int, max_new_tokens: int) -> Tensor:
         """New tokens, (batch, num_new), each chosen from its logits, until every sequence has ended."""
@@ -89,13 +123,10 @@ class Steps:
         return logits
 
 
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """In evaluation mode; afterwards each module is in the mode it was in."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
+def _finite(logits: Tensor) -> Tensor:
+    """Return the logits, if they have a softmax: no NaN, and a finite maximum in each row."""
+    largest = logits.amax(dim=-1)
+    if not largest.isfinite().all():
+        wrong = largest[~largest.isfinite()][0].item()
+        raise FloatingPointError(f"model must give logits with a finite maximum, got {wrong}")
+    return logits

@@ -1,4 +1,4 @@
-"""What heads do: switch them off, ask how much each one matters, remove them, and see what they attend to."""
+"""Analysis of heads: ablation, importance, pruning, and attention patterns."""
 
 from polyhead.heads.patterns import distance, share
 from polyhead.heads.pruning import prune

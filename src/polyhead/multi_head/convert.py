@@ -43,6 +43,12 @@ def copy_weights(source: nn.Module, target: nn.Module) -> None:
             raise ValueError(
                 f"target must have biases, as the source's {name} projection has, got one without"
             )
+        for tensor in (*given.weights, *given.biases, *place.weights, *place.biases):
+            if tensor.is_meta:
+                raise ValueError(
+                    f"source and target must hold numbers, got a {name} projection on the meta device: call "
+                    "to_empty first"
+                )
         for tensor in (*place.weights, *place.biases):
             if not isinstance(tensor if tensor._base is None else tensor._base, nn.Parameter):
                 raise ValueError(
@@ -106,7 +112,7 @@ def _read(module: nn.Module) -> _Weights:
                 raise ValueError(
                     f"MultiHeadAttention must be made without {name}, which the other forms lack"
                 )
-        packed = _packed(module.input_projection.weight, module.input_projection.bias, module.sizes)
+        packed = _split_packed(module.input_projection.weight, module.input_projection.bias, module.sizes)
         layers = [*packed, _projection([module.output_projection])]
         return _Weights(layers, module.embed_dim, module.num_heads, module.num_kv_heads, module.head_dim)
     if isinstance(module, nn.MultiheadAttention):
@@ -140,7 +146,7 @@ def _projection(layers: Sequence[nn.Linear]) -> _Projection:
     )
 
 
-def _packed(weight: Tensor, bias: Tensor | None, sizes: list[int]) -> list[_Projection]:
+def _split_packed(weight: Tensor, bias: Tensor | None, sizes: list[int]) -> list[_Projection]:
     biases = [()] * len(sizes) if bias is None else [(each,) for each in torch.split(bias, sizes)]
     return [_Projection([each], own) for each, own in zip(torch.split(weight, sizes), biases, strict=True)]
 
@@ -155,7 +161,7 @@ def _read_torch(module: nn.MultiheadAttention) -> _Weights:
             raise ValueError(
                 f"torch.nn.MultiheadAttention must be made without {name}, which the other forms lack"
             )
-    packed = _packed(module.in_proj_weight, module.in_proj_bias, [module.embed_dim] * 3)
+    packed = _split_packed(module.in_proj_weight, module.in_proj_bias, [module.embed_dim] * 3)
     layers = [*packed, _projection([module.out_proj])]
     return _Weights(layers, module.embed_dim, module.num_heads, module.num_heads)
 

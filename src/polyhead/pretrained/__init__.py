@@ -1,9 +1,12 @@
-"""Other people's weights in our models: BERT, GPT-2, BART, Llama, Qwen3 as Hugging Face has them, and MiniLM.
+"""Loaders of pretrained weights: BERT, GPT-2, BART, Llama and Qwen3 in Hugging Face's format, and MiniLM.
 
-Each loader takes the state dict of the bare model, or of a model for a task, which has it under a prefix, and
-the configuration, or what stands in its config.json. It gives a model in evaluation mode, with the weights'
-dtype. Where the two do not fit each other, or our model, the ValueError names all that is missing, unknown or
-of another shape.
+Each loader takes a state dict, of the bare model or of a model for a task, which has it under a prefix, and
+the configuration, as an object or as a dict with the contents of config.json. It returns a model in
+evaluation mode, with the dtype of the weights. If they do not match each other, or our model, a ValueError
+names all keys that are missing, unknown or of another shape.
+
+Positions count tokens here, and no padding; in transformers they count padding, too, unless `position_ids`
+are passed. So BERT, GPT-2 and BART give the same numbers for batches that are padded on the right.
 """
 
 from polyhead.pretrained.bart import load_bart

@@ -10,7 +10,7 @@ from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder
 from polyhead.positions import LearnedPositions
-from polyhead.pretrained.stored import Config, Settings, StateDict
+from polyhead.pretrained.hugging_face import Config, Settings, StateDict
 from polyhead.transformer import EncoderDecoder
 
 
@@ -33,18 +33,22 @@ _DECODER_LAYER = (
     | _attention("cross_attention", "cross_residual", "encoder_attn")
     | _NETWORK
 )
-# Heads for tasks.
-_LEFT_OUT = ("final_logits_bias", "lm_head.weight", "classification_head.", "qa_outputs.")
-_FIRST_POSITION = 2  # the first rows of the table of positions stand for no position
+# Weights of heads for tasks, which are ignored.
+_IGNORED = ("final_logits_bias", "lm_head.weight", "classification_head.", "qa_outputs.")
+_FIRST_POSITION = 2  # two rows before that of position 0, which are never used
 
 
 def load_bart(state_dict: Mapping[str, Tensor], config: Config) -> EncoderDecoder:
-    """A model that computes what transformers' `BartModel` does.
+    """Load a model that computes the same as transformers' `BartModel`.
 
-    `model(source_ids, target_ids)` gives the decoder's hidden states. Post-norm, exact GELU, a norm after the
-    embedding; its table of positions begins with two rows that stand for none.
+    `model(source_ids, target_ids)` returns the decoder's hidden states. Post-norm, exact GELU, a norm after
+    the embedding; the first two rows of its table of positions are unused.
 
     Source: Lewis et al. 2019; the names, transformers' `modeling_bart.py`.
+
+    >>> load_bart({}, {"model_type": "gpt2"})
+    Traceback (most recent call last):
+    ValueError: config.model_type must be 'bart', got 'gpt2'
     """
     settings = Settings(config, "bart")
     vocab_size, size, max_length = settings.sizes("vocab_size", "d_model", "max_position_embeddings")
@@ -53,12 +57,12 @@ def load_bart(state_dict: Mapping[str, Tensor], config: Config) -> EncoderDecode
 
     def embedding(side: str) -> TokenEmbedding:
         positions = LearnedPositions(max_length, size)
-        made = TokenEmbedding(vocab_size, size, positions, scale, layer_norm_eps=1e-5, dropout=dropout)
-        weights.fill(made, "", {"tokens": "shared"})
-        weights.same(f"{side}.embed_tokens.weight", made.tokens.weight)
-        weights.fill(made, f"{side}.", {"positions.table": "embed_positions"}, skip=_FIRST_POSITION)
-        weights.fill(made, f"{side}.", {"norm": "layernorm_embedding"})
-        return made
+        module = TokenEmbedding(vocab_size, size, positions, scale, layer_norm_eps=1e-5, dropout=dropout)
+        weights.fill(module, "", {"tokens": "shared"})
+        weights.check_equal(f"{side}.embed_tokens.weight", module.tokens.weight)
+        weights.fill(module, f"{side}.", {"positions.table": "embed_positions"}, skip=_FIRST_POSITION)
+        weights.fill(module, f"{side}.", {"norm": "layernorm_embedding"})
+        return module
 
     source, target = embedding("encoder"), embedding("decoder")
     target.tokens = source.tokens
@@ -72,5 +76,5 @@ def load_bart(state_dict: Mapping[str, Tensor], config: Config) -> EncoderDecode
         weights.fill(layer, f"encoder.layers.{number}.", _ENCODER_LAYER)
     for number, layer in enumerate(decoder.layers):
         weights.fill(layer, f"decoder.layers.{number}.", _DECODER_LAYER)
-    weights.finish(_LEFT_OUT)
+    weights.check_complete(_IGNORED)
     return EncoderDecoder(source, encoder, target, decoder).to(weights.dtype).eval()

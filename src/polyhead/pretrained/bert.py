@@ -10,7 +10,7 @@ from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder
 from polyhead.layers import LayerOptions
 from polyhead.positions import LearnedPositions
-from polyhead.pretrained.stored import Config, Names, Settings, StateDict
+from polyhead.pretrained.hugging_face import Config, Names, Settings, StateDict
 from polyhead.transformer import EncoderOnly
 
 _EMBEDDING = {
@@ -27,17 +27,22 @@ _LAYER: Names = {
     "feed_forward.contract": "output.dense",
     "feed_forward_residual.norm": "output.LayerNorm",
 }
-# The pooler, heads for tasks, and a buffer that holds 0, 1, 2, …
-_LEFT_OUT = ("pooler.", "cls.", "classifier.", "qa_outputs.", "embeddings.position_ids")
+# The pooler, heads for tasks, and a buffer of 0, 1, 2, …
+_IGNORED = ("pooler.", "cls.", "classifier.", "qa_outputs.", "embeddings.position_ids")
 
 
 def load_bert(state_dict: Mapping[str, Tensor], config: Config) -> EncoderOnly:
-    """A model that computes what transformers' `BertModel` does.
+    """Load a model that computes the same as transformers' `BertModel`.
 
-    `model(token_ids, mask)` gives hidden states. Post-norm, exact GELU, learned positions, segments. The
-    pooler, and heads for tasks, are left out.
+    `model(token_ids, mask)` returns hidden states. Post-norm, exact GELU, learned positions, segments. The
+    pooler, and heads for tasks, are left out. On batches that are padded on the left, `BertModel` differs: it
+    counts padding as positions, unless it gets `position_ids`.
 
     Source: Devlin et al. 2018; the names, transformers' `modeling_bert.py`.
+
+    >>> load_bert({}, {"model_type": "gpt2"})
+    Traceback (most recent call last):
+    ValueError: config.model_type must be 'bert', got 'gpt2'
     """
     settings = Settings(config, "bert")
     settings.must_be(is_decoder=False, add_cross_attention=False, position_embedding_type="absolute")
@@ -54,5 +59,5 @@ def load_bert(state_dict: Mapping[str, Tensor], config: Config) -> EncoderOnly:
     weights.fill(embedding, "embeddings.", _EMBEDDING)
     for number, layer in enumerate(encoder.layers):
         weights.fill(layer, f"encoder.layer.{number}.", _LAYER)
-    weights.finish(_LEFT_OUT)
+    weights.check_complete(_IGNORED)
     return EncoderOnly(embedding, encoder).to(weights.dtype).eval()

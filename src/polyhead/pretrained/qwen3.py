@@ -1,4 +1,4 @@
-"""Qwen3: as Llama, with normalised queries and keys."""
+"""Qwen3: Llama with normalised queries and keys."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from polyhead.pretrained.llama import LAYER, filled, modern
-from polyhead.pretrained.stored import Config, Names, Settings
+from polyhead.pretrained.hugging_face import Config, Names, Settings
+from polyhead.pretrained.llama import LAYER, load_weights, make_decoder
 from polyhead.transformer import DecoderOnly
 
 _NORMS: Names = {
@@ -17,37 +17,50 @@ _NORMS: Names = {
 
 
 def load_qwen3(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
-    """A model that computes what transformers' `Qwen3ForCausalLM` does: `model(token_ids)` gives logits.
+    """Load a model that computes the logits of transformers' `Qwen3ForCausalLM`: `model(token_ids)`.
 
-    As `load_llama`, and an RMSNorm over head_dim for queries and keys; head_dim is not embed_dim / num_heads.
-    Some layers may have a window.
+    Like `load_llama`, with an RMSNorm over head_dim for queries and keys; head_dim is independent of
+    embed_dim / num_heads. Some layers may have a window.
 
     Source: Qwen Team 2025; the names, transformers' `modeling_qwen3.py`.
+
+    >>> load_qwen3({}, {"model_type": "bert"})
+    Traceback (most recent call last):
+    ValueError: config.model_type must be 'qwen3', got 'bert'
     """
-    return filled(make_qwen3(config), state_dict, {**LAYER, **_NORMS})
+    return load_weights(make_qwen3(config), state_dict, {**LAYER, **_NORMS})
 
 
 def make_qwen3(config: Config) -> DecoderOnly:
-    """The model that `load_qwen3` fills, with random weights: to train it, or, on "meta", to count it."""
+    """Make the model of `load_qwen3` with random weights: to train it or, on the device "meta", to count it.
+
+    >>> config = {
+    ...     "model_type": "qwen3", "vocab_size": 11, "hidden_size": 6, "intermediate_size": 8,
+    ...     "num_hidden_layers": 1, "num_attention_heads": 3, "hidden_act": "silu",
+    ...     "head_dim": 4, "num_key_value_heads": 1,
+    ... }
+    >>> make_qwen3(config).decoder.layers[0].self_attention.sizes  # of queries, keys and values
+    [12, 4, 4]
+    """
     settings = Settings(config, "qwen3")
     settings.must_be(mlp_bias=False)
     head_dim, groups = settings.sizes("head_dim", "num_key_value_heads")
     eps = settings.get("rms_norm_eps", 1e-6)
-    return modern(
+    return make_decoder(
         settings, {"head_dim": head_dim, "num_kv_heads": groups, "qk_norm": eps}, _windows(settings)
     )
 
 
 def _windows(settings: Settings) -> list[int | None]:
-    """One for each layer: which have one is said layer by layer, or by the number of those that have none."""
+    """The window of each layer, or None; `layer_types` or `max_window_layers` tells which layers have one."""
     (count,) = settings.sizes("num_hidden_layers")
     windowed = settings.flag("use_sliding_window") and settings.get("sliding_window") is not None
-    known = ["full_attention", "sliding_attention"] if windowed else ["full_attention"]
-    told = settings.get("layer_types")
-    if told is None:
+    kinds = ["full_attention", "sliding_attention"] if windowed else ["full_attention"]
+    types = settings.get("layer_types")
+    if types is None:
         first = settings.sizes("max_window_layers")[0] if windowed else count
-        told = [known[i >= first] for i in range(count)]
-    if not isinstance(told, list) or len(told) != count or not set(told) <= set(known):
-        wanted = f"one of {', '.join(map(repr, known))} for each of {count} layers"
-        raise ValueError(f"config.layer_types must be {wanted}, got {told!r}")
-    return [settings.sizes("sliding_window")[0] if kind == "sliding_attention" else None for kind in told]
+        types = [kinds[i >= first] for i in range(count)]
+    if not isinstance(types, list) or len(types) != count or not set(types) <= set(kinds):
+        expected = f"one of {', '.join(map(repr, kinds))} for each of {count} layers"
+        raise ValueError(f"config.layer_types must be {expected}, got {types!r}")
+    return [settings.sizes("sliding_window")[0] if kind == "sliding_attention" else None for kind in types]

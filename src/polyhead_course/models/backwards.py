@@ -1,4 +1,4 @@
-"""The model of chapter 8 that reads a word and writes it backwards.
+"""A small model that writes a word backwards.
 
 `python -m polyhead_course.models.backwards train` makes its checkpoint.
 """
@@ -27,7 +27,11 @@ RECIPE = Recipe(steps=500, batch_size=32, learning_rate=0.01, warmup=150)
 
 
 def read(*words: str) -> Int64[Tensor, "num_words max_length"]:
-    """The numbers of the letters of words, filled up with padding."""
+    """Return the numbers of the letters of words, padded on the right.
+
+    >>> read("bad")
+    tensor([[4, 3, 6, 0, 0, 0]])
+    """
     for word in words:
         if not 1 <= len(word) <= MAX_LENGTH or not set(word) <= set(SIGNS[3:]):
             raise ValueError(f"a word must have 1 to {MAX_LENGTH} of the letters {SIGNS[3:]}, got {word!r}")
@@ -35,53 +39,79 @@ def read(*words: str) -> Int64[Tensor, "num_words max_length"]:
 
 
 def spell(ids: Tensor) -> str:
-    """The signs of one row of numbers."""
+    """Return the signs of one row of numbers.
+
+    >>> spell(read("bad")[0])
+    'bad___'
+    """
     return "".join(SIGNS[i] for i in ids.tolist())
 
 
 def make_words() -> tuple[Tensor, Tensor]:
-    """Different words of three to six random letters, (num_words, 6): training, and 500 held out."""
+    """Make different words of three to six random letters, (num_words, 6): for training, and 500 held out.
+
+    >>> training, held_out = make_words()
+    >>> spell(held_out[-1]), len(held_out)
+    ('chafed', 500)
+    """
     generator = torch.Generator().manual_seed(0)
     lengths = torch.randint(3, MAX_LENGTH + 1, (20_000, 1), generator=generator)
     words = torch.randint(3, len(SIGNS), (20_000, MAX_LENGTH), generator=generator)
     words = words.masked_fill(torch.arange(MAX_LENGTH) >= lengths, PAD).unique(dim=0)  # type: ignore[no-untyped-call]
-    chafed = read("chafed")  # the chapters look at it
+    chafed = read("chafed")  # held out, as the chapters' example
     words = words[(words != chafed).any(dim=1)]
     words = words[torch.randperm(len(words), generator=generator)]
     return words[:-499], torch.cat([words[-499:], chafed])
 
 
 def make_pairs(words: Int64[Tensor, "batch 6"]) -> tuple[Tensor, Tensor, Tensor]:
-    """What the encoder reads, what the decoder is given, what it has to predict: (batch, 7) each."""
+    """Return the encoder's input, the decoder's input, and the targets: (batch, 7) each.
+
+    >>> [spell(row) for rows in make_pairs(read("bad")) for row in rows]
+    ['bad.___', '>dab.__', 'dab.___']
+    """
     rows, lengths = torch.arange(len(words)), (words != PAD).sum(dim=1)
     source = F.pad(words, (0, 1))
     source[rows, lengths] = END
-    places = (lengths[:, None] - 1 - torch.arange(MAX_LENGTH)) % MAX_LENGTH
-    target = F.pad(words.gather(1, places), (0, 1))
+    reversed_indices = (lengths[:, None] - 1 - torch.arange(MAX_LENGTH)) % MAX_LENGTH
+    target = F.pad(words.gather(1, reversed_indices), (0, 1))
     target[rows, lengths] = END
     return source, F.pad(target[:, :-1], (1, 0), value=START), target
 
 
 def make_model() -> Transformer:
-    """One layer on either side and two heads, with weights from PyTorch's random numbers."""
+    """Make a model with random weights: one layer on either side, and two heads.
+
+    >>> source, target, _ = make_pairs(read("bad", "cab"))
+    >>> make_model()(source, target).shape
+    torch.Size([2, 7, 11])
+    """
     sizes = {"embed_dim": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
     return Transformer(len(SIGNS), **sizes, dropout=0.0)  # type: ignore[arg-type]
 
 
 def load_model(path: str | Path = CHECKPOINT) -> Transformer:
-    """The trained model, in evaluation mode."""
+    """Load the trained model, in evaluation mode.
+
+    >>> source, target, _ = make_pairs(read("bad"))
+    >>> spell(load_model()(source, target, source != PAD)[0, :4].argmax(dim=-1))
+    'dab.'
+    """
     model = make_model()
     model.load_state_dict(load(path).weights)
     return model.eval()
 
 
 def train_backwards(path: Path, command: str, recipe: Recipe = RECIPE) -> None:
-    """Train and write the checkpoint; a run that was killed goes on."""
+    """Train and write the checkpoint; a run that was killed is continued.
+
+    >>> train_backwards(Path("backwards.safetensors"), "python train.py")  # doctest: +SKIP
+    """
     words, place = make_words()[0], device()
 
     def loss(model: nn.Module, rows: Tensor) -> tuple[Tensor, int]:
-        source, given, target = (ids.to(place) for ids in make_pairs(words[rows]))
-        logits = model(source, given, source != PAD)  # (batch, 7, vocab_size)
+        source, shifted, target = (ids.to(place) for ids in make_pairs(words[rows]))
+        logits = model(source, shifted, source != PAD)  # (batch, 7, vocab_size)
         total = F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
         return total, int((target != PAD).sum())
 
@@ -90,7 +120,7 @@ def train_backwards(path: Path, command: str, recipe: Recipe = RECIPE) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Do what the command line says."""
+    """Run the command."""
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser("python -m polyhead_course.models.backwards", description=__doc__)
     parser.add_argument("command", choices=["train"])

@@ -1,4 +1,4 @@
-"""A search task for MiniLM: which title answers a query?"""
+"""A search task for MiniLM: to find the title that answers a query."""
 
 from __future__ import annotations
 
@@ -18,16 +18,23 @@ from polyhead.pretrained.minilm import MiniLM
 
 
 class Pair(NamedTuple):
-    """What somebody types, and the one title that answers it."""
+    """A query, and the one title that answers it.
+
+    >>> Pair("how to boil an egg", "Cooking eggs").title
+    'Cooking eggs'
+    """
 
     query: str
     title: str
 
 
 def query_title_pairs() -> list[Pair]:
-    """Pairs written for this course: a query in a searcher's words, a title that mostly uses others.
+    """Read the pairs of the course: a query in a searcher's words, and a title, mostly in other words.
 
-    Neighbours in the list are about similar things, so that the topic alone does not tell the title.
+    Neighbours in the list are about similar things, so that the topic alone does not identify the title.
+
+    >>> len(query_title_pairs()) > 150
+    True
     """
     lines = resources.files(__package__).joinpath("data/query_title_pairs.tsv").read_text(encoding="utf-8")
     return [Pair(*line.split("\t")) for line in lines.splitlines()]
@@ -35,51 +42,77 @@ def query_title_pairs() -> list[Pair]:
 
 @checked
 def ranks(similarities: Float[Tensor, "num_queries num_titles"]) -> Int[Tensor, "num_queries"]:
-    """The rank of each query's own title, which has its number: 1 where all others are less similar."""
+    """Rank the right title of each query, which has the query's number: 1 if all others are less similar.
+
+    >>> ranks(torch.tensor([[0.5, 0.25], [0.75, 0.5]]))
+    tensor([1, 2])
+    """
     return (similarities >= similarities.diagonal()[:, None]).sum(dim=1)
 
 
 @checked
 def mean_reciprocal_rank(similarities: Float[Tensor, "num_queries num_titles"]) -> float:
-    """The mean of 1 / rank: 1.0 where every query's own title is first, 0.5 where every one is second."""
+    """Compute the mean of 1 / rank: 1.0 if every right title is first, 0.5 if every one is second.
+
+    >>> mean_reciprocal_rank(torch.tensor([[0.5, 0.25], [0.75, 0.5]]))
+    0.75
+    """
     return float((1 / ranks(similarities)).mean())
 
 
 @checked
 def search(minilm: MiniLM, pairs: Sequence[Pair]) -> Float[Tensor, "num_queries num_titles"]:
-    """The similarity of every query to every title."""
-    queries, titles = (_embedded(minilm, texts) for texts in zip(*pairs, strict=True))
+    """Compute the similarity of every query to every title.
+
+    >>> from polyhead.pretrained import load_minilm
+    >>> search(load_minilm(), query_title_pairs()[:3]).shape
+    torch.Size([3, 3])
+    """
+    queries, titles = (_embed(minilm, texts) for texts in zip(*pairs, strict=True))
     return queries @ titles.T
 
 
 @checked
-def loss(minilm: MiniLM, asked: Sequence[Pair], others: Sequence[Pair] = ()) -> Float[Tensor, ""]:
-    """How surprised the model is by the right titles: the mean of -log softmax(20 · similarity) at them.
+def loss(minilm: MiniLM, pairs: Sequence[Pair], others: Sequence[Pair] = ()) -> Float[Tensor, ""]:
+    """Compute the cross-entropy of the right titles: the mean of -log softmax(20 · similarity) at them.
 
-    For each query that is asked, over the titles of all pairs given; with gradients, which `search` has not.
+    For each query of `pairs`, over the titles of `pairs` and `others`; with gradients, unlike `search`.
 
     Source: the factor 20, and the loss, are those with which all-MiniLM-L6-v2 was trained.
+
+    >>> from polyhead.pretrained import load_minilm
+    >>> pairs = query_title_pairs()
+    >>> bool(loss(load_minilm(), pairs[:3]) < loss(load_minilm(), pairs[:3], others=pairs[3:6]))
+    True
     """
-    queries = minilm([pair.query for pair in asked])
-    titles = minilm([pair.title for pair in (*asked, *others)])
-    return F.cross_entropy(20 * queries @ titles.T, torch.arange(len(asked), device=queries.device))
+    queries = minilm([pair.query for pair in pairs])
+    titles = minilm([pair.title for pair in (*pairs, *others)])
+    return F.cross_entropy(20 * queries @ titles.T, torch.arange(len(pairs), device=queries.device))
 
 
 def tf_idf(pairs: Sequence[Pair]) -> Tensor:
-    """What words alone say, without a model: the cosine of each query's and each title's counts of words.
+    """Compute a similarity by words alone, without a model: the cosine of tf-idf vectors.
 
-    A word in n of N texts counts log(N / n) times; texts without a common word have similarity 0.
+    A word in n of N texts has the weight log(N / n); texts without a common word have similarity 0.
+
+    >>> tf_idf([Pair("red fox", "a fox"), Pair("blue sky", "the blue sky")])[0, 1]
+    tensor(0.)
     """
     texts = [Counter(re.findall(r"\w+", text.lower())) for pair in zip(*pairs, strict=True) for text in pair]
-    found = Counter(word for text in texts for word in text)
-    counts = torch.tensor([[text[word] for word in found] for text in texts], dtype=torch.float32)
-    rarity = torch.log(len(texts) / torch.tensor(list(found.values())))
+    documents = Counter(word for text in texts for word in text)
+    counts = torch.tensor([[text[word] for word in documents] for text in texts], dtype=torch.float32)
+    rarity = torch.log(len(texts) / torch.tensor(list(documents.values())))
     vectors = F.normalize(counts * rarity, dim=-1)  # (num_queries + num_titles, num_words)
     return vectors[: len(pairs)] @ vectors[len(pairs) :].T
 
 
 def static(minilm: MiniLM, pairs: Sequence[Pair]) -> Tensor:
-    """What the table of tokens alone says, without attention: the cosine of the mean token vectors."""
+    """Compute a similarity without attention: the cosine of the mean vectors in the table of tokens.
+
+    >>> from polyhead.pretrained import load_minilm
+    >>> static(load_minilm(), query_title_pairs()[:3]).shape
+    torch.Size([3, 3])
+    """
     table, sums = minilm.model.embedding.tokens.weight.detach(), []
     for texts in zip(*pairs, strict=True):
         ids, mask = minilm.tokenize(texts)
@@ -87,8 +120,8 @@ def static(minilm: MiniLM, pairs: Sequence[Pair]) -> Tensor:
     return sums[0] @ sums[1].T
 
 
-def _embedded(minilm: MiniLM, texts: Sequence[str]) -> Tensor:
-    """What `MiniLM.embed` gives, in batches of like lengths: nearly half of one batch would be padding."""
+def _embed(minilm: MiniLM, texts: Sequence[str]) -> Tensor:
+    """Compute `MiniLM.embed` in batches of similar lengths; nearly half of a single batch is padding."""
     order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
     batches = [order[start : start + 32] for start in range(0, len(order), 32)]
     vectors = torch.cat([minilm.embed([texts[number] for number in batch]) for batch in batches])

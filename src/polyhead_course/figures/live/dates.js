@@ -17,10 +17,11 @@ const shared = (a, b) => {
 };
 
 export const rule = ({ forms, names, years: [first, last] }) => {
-  const parts = { day: "(?<day>[1-9][0-9]?)", year: "(?<year>[0-9]{4})" };
-  for (const [kind, list] of Object.entries(names)) {
-    parts[kind] = `(?<${kind === "weekday" ? kind : "month"}>${list.join("|")})`;
-  }
+  const month = `(?<month>${[...names.us, ...names.gb].join("|")})`; // either order is read with "Sep" and with "Sept"
+  const parts = {
+    day: "(?<day>[1-9][0-9]?)", year: "(?<year>[0-9]{4})", weekday: `(?<weekday>${names.weekday.join("|")})`,
+    month: `(?<month>${names.month.join("|")})`, us: month, gb: month,
+  };
   const patterns = forms.map((form) => new RegExp(`^${form.replace(/\{(\w+)\}/g, (_, kind) => parts[kind])}$`));
   const words = [...new Set(Object.values(names).flat())].sort();
   const weekdayOf = (year, month, day) => names.weekday[(new Date(Date.UTC(year, month - 1, day)).getUTCDay() + 6) % 7];

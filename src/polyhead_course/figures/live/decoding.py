@@ -11,6 +11,7 @@ from torch import Tensor
 
 from polyhead.checked import Size, checked
 from polyhead.decoder import DecoderLayer
+from polyhead.modes import evaluation_mode
 from polyhead.transformer import DecoderOnly
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
@@ -35,11 +36,9 @@ def decoding(
     size = token_ids.shape[1]
     fitting("tokens", tokens, size + 1)
     figure = plots.cache_triangle(list(tokens[:-1]), num_prompt)
-    was_training = model.training
-    with torch.no_grad():
-        weights = model.eval().attention_weights(token_ids)
+    with evaluation_mode(model), torch.no_grad():
+        weights = model.attention_weights(token_ids)
         probs = model(token_ids)[0].softmax(dim=-1)  # (num_tokens, vocab_size)
-    model.train(was_training)
     lengths = range(num_prompt, size + 1)
     return Explorable(
         "decoding",

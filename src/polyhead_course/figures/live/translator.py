@@ -7,7 +7,15 @@ from polyhead.heads.removal import all_heads, attentions
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.plots.drawing import numbers
 from polyhead_course.models.translation import TARGETS, load_translator, read_date, translate
-from polyhead_course.models.translation.dates import FORMS, GB_MONTHS, MONTHS, US_MONTHS, WEEKDAYS, YEARS
+from polyhead_course.models.translation.dates import (
+    FORMS,
+    GB_MONTHS,
+    MONTHS,
+    PATTERNS,
+    US_MONTHS,
+    WEEKDAYS,
+    YEARS,
+)
 from polyhead_course.models.translation.pairs import Target
 from polyhead_course.models.translation.picture import attention_picture
 from polyhead_course.models.translation.translator import CHECKPOINT, LONGEST
@@ -59,8 +67,6 @@ def translator(date: str, to: Target | None = None) -> Explorable:
 
 def _numbered(date: str) -> list[int]:
     """The number of the date's form, the year, month and day: what the module writes a date from."""
-    day = read_date(date)
-    words = {kind: names[day.month - 1] for kind, names in _NAMES.items() if kind != "weekday"}
-    words |= {"weekday": WEEKDAYS[day.weekday()], "day": str(day.day), "year": str(day.year)}
-    form = [form.format(**words) for form in FORMS].index(" ".join(date.split()))
+    day, text = read_date(date), " ".join(date.split())
+    form = next(number for number, pattern in enumerate(PATTERNS) if pattern.fullmatch(text))
     return [form, day.year, day.month, day.day]

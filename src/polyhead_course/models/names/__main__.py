@@ -15,7 +15,7 @@ from polyhead_course.models.names.runs import evaluate, train_names
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Do what the command line says; what cannot be done is said in one line."""
+    """Run the command; print one line to stderr after a failure."""
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -48,7 +48,7 @@ def _evaluate(writer: NameWriter, count: int) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m polyhead_course.models.names", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train", help="train the model; a run that was killed goes on")
+    train = commands.add_parser("train", help="train the model; a run that was killed is continued")
     train.add_argument("--out", type=Path, default="names.safetensors", help="the checkpoint to write")
     write = commands.add_parser("write", help="write names, one a line")
     write.add_argument("--language", required=True, help=", ".join(LOCALES))

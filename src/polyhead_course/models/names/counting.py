@@ -1,4 +1,4 @@
-"""What the model has to beat, and what teaches it: each character from those just before it, by counting."""
+"""N-gram models, which count: the baseline of the name model, and its teacher."""
 
 from __future__ import annotations
 
@@ -14,32 +14,40 @@ Gram = tuple[int, ...]
 
 
 class NGram:
-    """Interpolated Kneser-Ney up to some order, of a trigram 3, and below it one probability for every token.
+    """An n-gram model with interpolated Kneser-Ney smoothing; below the unigrams all tokens are equal.
 
     P(c | h) = (max(n(h c) - D, 0) + D · N(h) · P(c | h without its first)) / n(h), with N(h) the number of
     different tokens seen after h. A shorter context is counted once for each different token before it. The
-    discount D = n₁ / (n₁ + 2 n₂) of each order comes from how many things were counted once, and twice.
+    discount of each order is D = n₁ / (n₁ + 2 n₂), with n₁ and n₂ the number of n-grams counted once and
+    twice; without any that is counted once it is 0.
 
     Source: Kneser & Ney 1995; interpolated, Chen & Goodman 1999, section 3.
+
+    >>> bigram = NGram([[0, 1, 1], [0, 1, 2]], possible=[1, 2], vocab_size=3, order=2)
+    >>> bigram.distribution((0,))  # 1 follows 0 twice: D = 2 / (2 + 2), of which half goes to the unigrams
+    tensor([0.0000, 0.9167, 0.0833])
     """
 
     def __init__(
         self, sequences: Sequence[Sequence[int]], possible: Sequence[int], vocab_size: int, order: int = 3
     ) -> None:
-        """Count; `possible` are the tokens that may follow at all, of `vocab_size` that there are."""
+        """Count n-grams of up to `order` tokens; only the `possible` tokens of `vocab_size` can follow."""
         self.order = order
         self.uniform = torch.zeros(vocab_size)
         self.uniform[list(possible)] = 1 / len(possible)
         grams = Counter(gram for sequence in sequences for gram in self._grams(sequence))
         self._orders: list[dict[Gram, tuple[Tensor, Tensor, float]]] = []
-        while next(iter(grams)):
+        for _ in range(order):
             self._orders.append(_discounted(grams))
             grams = Counter(gram[1:] for gram in grams)
         self._orders.reverse()
-        self.distribution = functools.lru_cache(maxsize=8192)(self._distribution)
+        self._cached = functools.lru_cache(maxsize=8192)(self._interpolated)
 
-    def _distribution(self, context: Gram) -> Tensor:
-        """Of the token after these, of which there are one less than the order: (vocab_size,)."""
+    def distribution(self, context: Gram) -> Tensor:
+        """Return the probabilities of the token after a context of order - 1 tokens: (vocab_size,)."""
+        return self._cached(context).clone()
+
+    def _interpolated(self, context: Gram) -> Tensor:
         probs = self.uniform
         for length, order in enumerate(self._orders):
             if (end := context[len(context) - length :]) in order:
@@ -49,9 +57,9 @@ class NGram:
         return probs
 
     def contexts(self, sequence: Sequence[int]) -> list[Gram]:
-        """What stands before each token after the first; before the first, the first again."""
-        filled = [sequence[0]] * (self.order - 2) + list(sequence)
-        return [tuple(filled[i : i + self.order - 1]) for i in range(len(sequence) - 1)]
+        """Return the order - 1 tokens before each token but the first, which is repeated before itself."""
+        padded = [sequence[0]] * (self.order - 2) + list(sequence)
+        return [tuple(padded[i : i + self.order - 1]) for i in range(len(sequence) - 1)]
 
     def _grams(self, sequence: Sequence[int]) -> list[Gram]:
         return [
@@ -59,16 +67,18 @@ class NGram:
         ]
 
     def perplexity(self, sequences: Sequence[Sequence[int]]) -> float:
-        """The exponential of the mean of -log P of each token after the first."""
+        """Compute the exponential of the mean of -log P over all tokens but the first of each sequence."""
         grams = [gram for sequence in sequences for gram in self._grams(sequence)]
-        logs = [math.log(self.distribution(gram[:-1])[gram[-1]]) for gram in grams]
-        return math.exp(-sum(logs) / len(logs))
+        if not grams:
+            raise ValueError("sequences must have a token after the first, got none")
+        probs = torch.stack([self._cached(gram[:-1])[gram[-1]] for gram in grams])
+        return math.exp(-probs.double().log().mean())
 
 
 def _discounted(grams: Counter[Gram]) -> dict[Gram, tuple[Tensor, Tensor, float]]:
-    """For each context: what followed it, with what share after the discount, and what share is left."""
+    """For each context: the tokens that follow it, their discounted shares, and the share that is left."""
     once, twice = (sum(number == n for number in grams.values()) for n in (1, 2))
-    discount = once / (once + 2 * twice)
+    discount = once / (once + 2 * twice) if once else 0.0
     after: dict[Gram, dict[int, int]] = defaultdict(dict)
     for gram, number in grams.items():
         after[gram[:-1]][gram[-1]] = number

@@ -1,7 +1,7 @@
-"""Names of places and languages in the four languages, as CLDR has them, some of them held out.
+"""Names of places and languages in the four languages, from CLDR, with some of them held out.
 
 CLDR, Unicode's Common Locale Data Repository, comes with the package Babel. Only training and evaluation need
-it: what writes names has its characters from the checkpoint.
+it: a `NameWriter` has its characters from the checkpoint.
 """
 
 from __future__ import annotations
@@ -11,24 +11,31 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 LOCALES = {"en": "en", "zh-TW": "zh_Hant_TW", "zh-CN": "zh_Hans_CN", "ko": "ko"}  # ours: CLDR's
-ONE_IN = 10  # names held out
-# What CLDR calls that which is no place and no language.
+ONE_IN = 10  # the share of names held out is 1 / ONE_IN
+# CLDR's codes for what is neither a place nor a language.
 NOT_NAMES = {"ZZ", "XA", "XB", "und", "mul", "mis", "zxx"}
 
 
 class Names(NamedTuple):
-    """By language, each in order and once."""
+    """The names of each language, sorted and without duplicates.
+
+    >>> Names({"en": ["Kenya"]}, {"en": ["Bolivia"]}).held_out["en"]
+    ['Bolivia']
+    """
 
     training: dict[str, list[str]]
     held_out: dict[str, list[str]]
 
 
 def read_names() -> Names:
-    """Territories, languages and cities of time zones in each language.
+    """Read the names of territories, languages and cities of time zones in each language.
 
-    What is held out is held out in all languages, and with it what begins alike in English: Bulgaria and
-    Bulgarian, Mexico and Mexico City. A held-out name that is also that of something else, as in some
-    languages an island's and its sea's, is left out.
+    A thing is held out in all languages or in none, together with all that begins alike in English: Bulgaria
+    and Bulgarian, Mexico and Mexico City. A held-out name that something else has, too, as in some languages
+    an island and its sea, is left out.
+
+    >>> "Korean" in read_names().training["en"]
+    True
     """
     english = dict(_coded("en"))
     training, held_out = {}, {}
@@ -41,18 +48,20 @@ def read_names() -> Names:
 
 
 def is_held_out(english: str) -> bool:
-    """Whether the thing of this English name is kept from training, as the first four letters decide."""
+    """Tell by the first four letters of its English name whether something is held out of training.
+
+    >>> is_held_out("Bolivia"), is_held_out("Kenya")
+    (True, False)
+    """
     return int(hashlib.sha256(english[:4].lower().encode()).hexdigest(), 16) % ONE_IN == 0
 
 
 def _coded(language: str) -> Iterator[tuple[str, str]]:
-    """Code and name, such as `language/ko` and `Korean`."""
+    """Codes and names, such as `language/ko` and `Korean`."""
     try:
         from babel import Locale
     except ImportError as error:
-        raise ImportError(
-            "the names come with the package babel: pip install 'polyhead[training]'"
-        ) from error
+        raise ImportError("the names need the package babel: pip install 'polyhead[training]'") from error
     locale = Locale.parse(LOCALES[language])
     # The English locale names only cities whose names differ from the zones'.
     zones = map(str, Locale.parse("ko").time_zones if language == "en" else ())

@@ -1,4 +1,4 @@
-"""A decoder that writes names, character by character; the first token says in which language."""
+"""A decoder that writes names, character by character; the first token is the language."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ PAD, END = 0, 1
 
 
 class Vocabulary:
-    """Which token has which number: padding, the end, the languages, the characters."""
+    """The numbers of the tokens: padding, the end, the languages, the characters.
+
+    >>> vocabulary = Vocabulary(["en", "ko"], "abc")
+    >>> vocabulary.tokens_of("ko", "cab")
+    [3, 6, 4, 5, 1]
+    """
 
     def __init__(self, languages: Iterable[str], characters: Iterable[str]) -> None:
-        """Number the tokens in the order given."""
+        """Number the tokens in this order."""
         self.languages, self.characters = list(languages), list(characters)
         self.tokens = ["_", ".", *self.languages, *self.characters]
         self._languages = {tag: 2 + i for i, tag in enumerate(self.languages)}
@@ -39,32 +44,39 @@ class Vocabulary:
         return len(self.tokens)
 
     def tag(self, language: str) -> int:
-        """The token with which a name of this language begins."""
+        """Return the token with which a name of this language begins."""
         if language not in self._languages:
             raise ValueError(f"language must be one of {', '.join(self.languages)}, got {language!r}")
         return self._languages[language]
 
     def knows(self, name: str) -> bool:
-        """Whether every character of the name is in the vocabulary."""
+        """Tell whether every character of the name is in the vocabulary."""
         return set(name) <= self._characters.keys()
 
     def tokens_of(self, language: str, name: str) -> list[int]:
-        """The language, the characters, the end."""
+        """Return the language, the characters, the end."""
+        if not self.knows(name):
+            unknown = "".join(sorted(set(name) - self._characters.keys()))
+            raise ValueError(f"names must have characters of the vocabulary, got {name!r} with {unknown!r}")
         return [self.tag(language), *(self._characters[c] for c in name), END]
 
     def encode(self, language: str, names: list[str]) -> Int64[Tensor, "num_names length"]:
-        """The language, the characters, the end, and padding."""
+        """Return a row of `tokens_of` for each name, padded on the right."""
         rows = [torch.tensor(self.tokens_of(language, name)) for name in names]
         return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
 
     def decode(self, ids: Tensor) -> str:
-        """The characters before the end, of one name, without the language."""
+        """Return the characters of one name before its end; `ids` has no language."""
         tokens = ids.tolist()
         return "".join(self.tokens[i] for i in tokens[: tokens.index(END) if END in tokens else None])
 
 
 def make_model(vocab_size: int, dropout: float = 0.0) -> DecoderOnly:
-    """Two layers of four heads with pre-norm, and weights from PyTorch's random numbers."""
+    """Make a model with random weights: two layers of four heads, with pre-norm.
+
+    >>> make_model(vocab_size=11)(torch.tensor([[2, 7, 5]])).shape
+    torch.Size([1, 3, 11])
+    """
     embed_dim = 76  # with some 1,300 characters just below 1 MB
     positions = SinusoidalPositions(embed_dim)
     embedding = TokenEmbedding(vocab_size, embed_dim, positions, scale=True, dropout=dropout)
@@ -76,11 +88,18 @@ def make_model(vocab_size: int, dropout: float = 0.0) -> DecoderOnly:
 
 
 class NameWriter:
-    """A model with its vocabulary, and what is known of how it was made."""
+    """A model with its vocabulary; `facts` tells how it was trained.
+
+    >>> names = NameWriter().write("ko", 2, generator=torch.Generator().manual_seed(0))
+    >>> len(names)
+    2
+    """
 
     def __init__(self, path: str | Path = CHECKPOINT) -> None:
         """Read a checkpoint; without a path, the one that comes with the library."""
         weights, self.facts = load(path)
+        if not {"languages", "characters"} <= self.facts.keys():
+            raise ValueError(f"path must be a checkpoint of polyhead_course.models.names, got {path}")
         self.vocabulary = Vocabulary(self.facts["languages"], self.facts["characters"])
         self.model = make_model(len(self.vocabulary)).eval()
         self.model.load_state_dict(weights)
@@ -96,7 +115,7 @@ class NameWriter:
         top_p: Share | None = None,
         generator: torch.Generator | None = None,
     ) -> list[str]:
-        """Draw names of a language; the other arguments are those of `polyhead.sample`."""
+        """Sample names of a language; the other arguments are those of `polyhead.sample`."""
         prompts = torch.full((count, 1), self.vocabulary.tag(language))
         ids = sample(
             self.model, prompts, end_id=END, max_new_tokens=MAX_LENGTH,
@@ -106,7 +125,9 @@ class NameWriter:
 
     @torch.no_grad()
     def perplexity(self, language: str, names: list[str]) -> float:
-        """The exponential of the mean cross-entropy of a character, the end being one."""
+        """Compute the exponential of the mean cross-entropy of a character; the end counts as one."""
+        if not names:
+            raise ValueError("names must have at least one, got none")
         ids = self.vocabulary.encode(language, names)
         logits, targets = self.model(ids[:, :-1]), ids[:, 1:]  # padding comes last: no token sees it
         return math.exp(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD))

@@ -1,4 +1,4 @@
-"""How the names' checkpoint is made, and what it is worth on names that it has never seen."""
+"""Training of the name model, and its evaluation on held-out names."""
 
 from __future__ import annotations
 
@@ -17,20 +17,30 @@ from polyhead_course.models.names.data import LOCALES, Names, read_names
 from polyhead_course.models.names.model import END, PAD, NameWriter, Vocabulary, make_model
 
 RECIPE = Recipe(steps=2000, batch_size=64, learning_rate=0.01, warmup=200)
-DROPOUT, TEACHER_ORDER, TAUGHT, NOISE = 0.05, 5, 0.97, 0.08
+DROPOUT, TEACHER_ORDER, TEACHER_SHARE, NOISE = 0.05, 5, 0.97, 0.08
 
 
-def counted(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -> NGram:
-    """An n-gram that has counted these names, the language before each."""
+def count_names(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -> NGram:
+    """Make an n-gram model of names, each after its language.
+
+    >>> bigram = count_names(Vocabulary(["en", "ko"], "ab"), {"en": ["ab", "aa", "b"]}, order=2)
+    >>> int(bigram.distribution((2,)).argmax())  # 2 is English, 4 is a
+    4
+    """
     sequences = [vocabulary.tokens_of(tag, name) for tag, each in names.items() for name in each]
     possible = [END, *range(len(vocabulary) - len(vocabulary.characters), len(vocabulary))]
     return NGram(sequences, possible, len(vocabulary), order)
 
 
 def training_run(names: Names, recipe: Recipe = RECIPE) -> tuple[Vocabulary, nn.Module, Loss, int]:
-    """The vocabulary, the model before training, the loss, and how many names there are.
+    """Return the vocabulary, the model before training, the loss, and the number of names.
 
-    The vocabulary has the characters of the held-out names, too, so that it can be asked about each of them.
+    The vocabulary has the characters of the held-out names, too, so that each of them has a probability.
+
+    >>> names = Names(*({tag: names for tag in LOCALES} for names in (["ab", "aa", "b"], ["ba"])))
+    >>> vocabulary, model, loss, num_names = training_run(names)
+    >>> len(vocabulary), num_names
+    (8, 12)
     """
     characters = sorted({c for side in names for each in side.values() for name in each for c in name})
     vocabulary = Vocabulary(LOCALES, characters)
@@ -39,58 +49,63 @@ def training_run(names: Names, recipe: Recipe = RECIPE) -> tuple[Vocabulary, nn.
     torch.manual_seed(recipe.seed)
     model = make_model(len(vocabulary), DROPOUT).to(device())
     teachers = {
-        vocabulary.tag(tag): counted(vocabulary, {tag: each}, TEACHER_ORDER)
+        vocabulary.tag(tag): count_names(vocabulary, {tag: each}, TEACHER_ORDER)
         for tag, each in names.training.items()
     }
-    return vocabulary, model, _lessons(ids, teachers), len(ids)
+    return vocabulary, model, _distillation_loss(ids, teachers), len(ids)
 
 
-def _lessons(ids: Tensor, teachers: dict[int, NGram]) -> Loss:
-    """The loss of names, (num_names, length), of which a model would soon know each by heart.
+def _distillation_loss(ids: Tensor, teachers: dict[int, NGram]) -> Loss:
+    """Return the loss on the names `ids`, (num_names, length), with measures against memorisation.
 
-    So the goal is for the most part what an n-gram of the language expects, whose counts are smoothed. Some
-    characters that the model reads are wrong; with these before it the goal is nothing else: what to expect
-    where nothing was counted.
+    The targets are mostly the probabilities of an n-gram model of the language, whose counts are smoothed.
+    Some characters of the input are wrong; after them the targets are the n-gram's probabilities alone, which
+    teach what to predict in contexts that never occur.
 
-    Source: Hinton et al. 2015, of a teacher's probabilities; Xie et al. 2017, of wrong characters.
+    Source: Hinton et al. 2015, for a teacher's probabilities; Xie et al. 2017, for wrong characters.
     """
     letters = {tag: torch.unique(ids[ids[:, 0] == tag, 1:]) for tag in teachers}
     letters = {tag: each[each > END] for tag, each in letters.items()}
 
     def loss(model: nn.Module, rows: Tensor) -> tuple[Tensor, int]:
         names = [ids[row][ids[row] != PAD] for row in rows.tolist()]
-        read = [_with_noise(name, letters[int(name[0])]) for name in names]
-        pairs = zip(names, read, strict=True)
-        goals = torch.cat([_goals(teachers[int(name[0])], name.tolist(), r.tolist()) for name, r in pairs])
-        given = nn.utils.rnn.pad_sequence([r[:-1] for r in read], batch_first=True, padding_value=PAD)
-        real = (given != PAD).to(device())
-        logits = model(given.to(device()))[real]  # (num_real, vocab_size)
-        return F.cross_entropy(logits, goals.to(device()), reduction="sum"), len(goals)
+        noisy = [_with_noise(name, letters[int(name[0])]) for name in names]
+        pairs = zip(names, noisy, strict=True)
+        targets = torch.cat(
+            [_targets(teachers[int(name[0])], name.tolist(), n.tolist()) for name, n in pairs]
+        )
+        inputs = nn.utils.rnn.pad_sequence([n[:-1] for n in noisy], batch_first=True, padding_value=PAD)
+        real = (inputs != PAD).to(device())
+        logits = model(inputs.to(device()))[real]  # (num_real, vocab_size)
+        return F.cross_entropy(logits, targets.to(device()), reduction="sum"), len(targets)
 
     return loss
 
 
 def _with_noise(name: Tensor, letters: Tensor) -> Tensor:
-    """Another letter here and there, neither for the language nor for the end."""
+    """Replace letters at random; the language and the end remain."""
     wrong = torch.rand(name.shape) < NOISE
     wrong[0] = wrong[-1] = False
     return torch.where(wrong, letters[torch.randint(len(letters), name.shape)], name)
 
 
-def _goals(teacher: NGram, name: list[int], read: list[int]) -> Tensor:
-    """What is to be expected after each token read: (length - 1, vocab_size)."""
-    goals = []
-    for context, right, token in zip(teacher.contexts(read), teacher.contexts(name), name[1:], strict=True):
-        goal = teacher.distribution(context)
+def _targets(teacher: NGram, name: list[int], noisy: list[int]) -> Tensor:
+    """The target probabilities after each token of the input: (length - 1, vocab_size)."""
+    targets = []
+    for context, right, token in zip(teacher.contexts(noisy), teacher.contexts(name), name[1:], strict=True):
+        target = teacher.distribution(context)
         if context == right:
-            goal = TAUGHT * goal
-            goal[token] += 1 - TAUGHT
-        goals.append(goal)
-    return torch.stack(goals)
+            target *= TEACHER_SHARE
+            target[token] += 1 - TEACHER_SHARE
+        targets.append(target)
+    return torch.stack(targets)
 
 
 def train_names(path: Path, command: str, recipe: Recipe = RECIPE) -> None:
-    """Train and write the checkpoint; a run that was killed goes on."""
+    """Train and write the checkpoint; a run that was killed is continued.
+
+    >>> train_names(Path("names.safetensors"), "python experiments/names.py train")  # doctest: +SKIP
+    """
     vocabulary, model, loss, num_names = training_run(read_names(), recipe)
     facts = {
         "languages": vocabulary.languages,
@@ -101,46 +116,57 @@ def train_names(path: Path, command: str, recipe: Recipe = RECIPE) -> None:
 
 
 class Evaluation(NamedTuple):
-    """Of one language, or of all together."""
+    """Results for one language, or for all together.
+
+    >>> Evaluation(3, 21, 5.5, 6.5, 7.5, 10, 4, 1).perplexity
+    5.5
+    """
 
     num_held_out: int  # names held out
     num_tokens: int  # their characters and ends
-    perplexity: float  # of these
-    own_trigram: float  # the same of a trigram that has counted the training names of the language,
-    one_trigram: float  # and of one for all languages, which has counted what the model was trained on
-    different: int  # of the names written: how many different ones,
-    new: int  # how many of these are none of the training names,
-    real: int  # and how many of the new ones are held-out names
+    perplexity: float  # the model's on the held-out names
+    own_trigram: float  # the perplexity of a trigram model of the language
+    one_trigram: float  # the perplexity of one trigram model of all languages, trained on the same names
+    different: int  # different names among the generated ones
+    new: int  # those of the different ones that are no training names
+    real: int  # those of the new ones that are held-out names
 
 
 def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0) -> dict[str, Evaluation]:
-    """Ask about held-out names, and write `count` in each language: temperature 0.8, nucleus 0.9."""
+    """Measure perplexities on held-out names, and sample `count` names of each language.
+
+    The temperature is 0.8, and top_p 0.9.
+
+    >>> results = evaluate(NameWriter(), read_names(), count=1)
+    >>> results["en"].perplexity < results["en"].one_trigram
+    True
+    """
     vocabulary = writer.vocabulary
     training, held_out = (
         {tag: [name for name in each if vocabulary.knows(name)] for tag, each in side.items()}
         for side in names
     )
-    everything, found = counted(vocabulary, training, order=3), {}
+    all_languages, results = count_names(vocabulary, training, order=3), {}
     for tag in vocabulary.languages:
         sequences = [vocabulary.tokens_of(tag, name) for name in held_out[tag]]
         generator = torch.Generator().manual_seed(seed)
         written = set(writer.write(tag, count, temperature=0.8, top_p=0.9, generator=generator)) - {""}
         new = written - set(names.training[tag])
-        found[tag] = Evaluation(
+        results[tag] = Evaluation(
             len(sequences),
             sum(len(sequence) - 1 for sequence in sequences),
             writer.perplexity(tag, held_out[tag]),
-            counted(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
-            everything.perplexity(sequences),
+            count_names(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
+            all_languages.perplexity(sequences),
             len(written),
             len(new),
             len(new & set(held_out[tag])),
         )
-    return {**found, "all": _together(list(found.values()))}
+    return {**results, "all": _aggregate(list(results.values()))}
 
 
-def _together(each: list[Evaluation]) -> Evaluation:
-    """Perplexities are averaged as logarithms, by tokens; the rest is added."""
+def _aggregate(each: list[Evaluation]) -> Evaluation:
+    """Average the perplexities as logarithms, weighted by tokens; add the rest."""
     columns = dict(zip(Evaluation._fields, zip(*each, strict=True), strict=True))
     sums = {name: sum(values) for name, values in columns.items()}
     for name in ("perplexity", "own_trigram", "one_trigram"):

@@ -1,7 +1,7 @@
 """The date translator: from English into three languages, by a Transformer that trains in a minute or two.
 
-`python -m polyhead_course.models.translation` trains, evaluates and asks it. The vocabularies are stored
-in the checkpoint; to translate, neither Babel nor training data are needed.
+`python -m polyhead_course.models.translation` trains and evaluates it, and translates with it. The
+checkpoint contains the vocabularies, so that translation needs neither Babel nor training data.
 """
 
 from polyhead_course.models.translation.dates import FORMS, read_date

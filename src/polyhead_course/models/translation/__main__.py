@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from polyhead.training import is_first_process
-from polyhead_course.models.translation.dates import read_date
 from polyhead_course.models.translation.evaluation import KINDS, alignment, exact_match
 from polyhead_course.models.translation.learning import STEPS, train_translator
 from polyhead_course.models.translation.pairs import TARGETS, held_out_pairs
@@ -16,48 +15,48 @@ from polyhead_course.words.language import set_language
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what the command line asks; 1 where that cannot be done, with the reason on stderr."""
-    chosen = _parser().parse_args(arguments)
+    """Run the command; return 1 after a failure, with the reason on stderr."""
+    options = _parser().parse_args(arguments)
     try:
-        chosen.run(chosen)
+        options.run(options)
     except (ValueError, OSError) as error:
-        print(f"{chosen.command}: {error}", file=sys.stderr)
+        print(f"{options.command}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _train(chosen: argparse.Namespace) -> None:
-    if not chosen.out.parent.is_dir():  # said now, not when the training is done
-        raise FileNotFoundError(f"--out must lie in a folder that is there, got {chosen.out}")
-    translator = train_translator(chosen.steps, chosen.seed, folder=chosen.folder)
+def _train(options: argparse.Namespace) -> None:
+    if not options.out.parent.is_dir():  # now, not when the training is done
+        raise FileNotFoundError(f"--out must be in an existing folder, got {options.out}")
+    translator = train_translator(options.steps, options.seed, folder=options.folder)
     if is_first_process():
-        translator.save(chosen.out)
-        print(f"{chosen.out}: loss {translator.facts['losses'][-1]}, {chosen.out.stat().st_size // 1000} kB")
+        translator.save(options.out)
+        loss, size = translator.facts["losses"][-1], options.out.stat().st_size
+        print(f"{options.out}: loss {loss}, {size // 1000} kB")
 
 
-def _evaluate(chosen: argparse.Namespace) -> None:
-    translator = Translator.load(chosen.checkpoint)
+def _evaluate(options: argparse.Namespace) -> None:
+    translator = Translator.load(options.checkpoint)
     print("held-out days, exact match, then cross-attention at the right word (the diagonal's share)")
     for to in TARGETS:
         pairs = held_out_pairs(to)
         shares = alignment(translator, pairs)
-        looks = (f"{kind} {shares[kind][0]:.3f} ({shares[kind][1]:.3f})" for kind in KINDS)
-        print(f"{to:5}  {len(pairs)}  {exact_match(translator, pairs):.4f}  {'  '.join(looks)}", flush=True)
+        columns = (f"{kind} {shares[kind][0]:.3f} ({shares[kind][1]:.3f})" for kind in KINDS)
+        print(f"{to:5}  {len(pairs)}  {exact_match(translator, pairs):.4f}  {'  '.join(columns)}", flush=True)
 
 
-def _translate(chosen: argparse.Namespace) -> None:
+def _translate(options: argparse.Namespace) -> None:
     try:
-        read_date(chosen.text)
+        translation = translate(options.text, options.to)
     except ValueError as error:
         raise ValueError(f"not understood: {error}") from None
-    translation = translate(chosen.text, chosen.to)
-    if chosen.weights is not None:
+    if options.weights is not None:
         from polyhead_course.models.translation.picture import (
             attention_picture,  # matplotlib takes a second to load
         )
 
-        set_language(chosen.to)
-        attention_picture(translation).save(chosen.weights)
+        set_language(options.to)
+        attention_picture(translation).save(options.weights)
     print(translation.text)
 
 
@@ -69,18 +68,18 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--out", type=Path, default=Path("translator.safetensors"), help="the file to write")
     train.add_argument("--steps", type=int, default=STEPS)
     train.add_argument("--seed", type=int, default=0)
-    train.add_argument("--folder", type=Path, help="where a killed run is kept, to go on")
+    train.add_argument("--folder", type=Path, help="where the state of a run is kept, to continue it")
     train.set_defaults(run=_train)
 
-    evaluate = commands.add_parser("evaluate", help="ask for all days that were held out")
+    evaluate = commands.add_parser("evaluate", help="translate all days that were held out")
     evaluate.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
     evaluate.set_defaults(run=_evaluate)
 
-    asked = commands.add_parser("translate", help='translate a date, such as "Friday, November 20, 2026"')
-    asked.add_argument("text")
-    asked.add_argument("--to", choices=TARGETS, required=True)
-    asked.add_argument("--weights", type=Path, metavar="FILE", help="draw the cross-attention as SVG")
-    asked.set_defaults(run=_translate)
+    command = commands.add_parser("translate", help='translate a date, such as "Friday, November 20, 2026"')
+    command.add_argument("text")
+    command.add_argument("--to", choices=TARGETS, required=True)
+    command.add_argument("--weights", type=Path, metavar="FILE", help="draw the cross-attention as SVG")
+    command.set_defaults(run=_translate)
     return parser
 
 

@@ -1,6 +1,6 @@
-"""English dates as the translator reads them, and the rule that says whether a text is one.
+"""English dates in the forms that the translator reads, and the rule that checks a text.
 
-The rule is no part of the model, which would translate anything, and never say that it does not know.
+The rule is not part of the model, which translates any text, and never reports that it does not know.
 """
 
 from __future__ import annotations
@@ -36,27 +36,38 @@ The short one is left out, since 9/12/2026 is a day of September here and of Dec
 _PARTS = {
     "weekday": f"(?P<weekday>{'|'.join(WEEKDAYS)})",
     "month": f"(?P<month>{'|'.join(MONTHS)})",
-    "us": f"(?P<month>{'|'.join(US_MONTHS)})",
-    "gb": f"(?P<month>{'|'.join(GB_MONTHS)})",
+    # Either order is read with "Sep" and with "Sept".
+    "us": f"(?P<month>{'|'.join(US_MONTHS + GB_MONTHS)})",
+    "gb": f"(?P<month>{'|'.join(US_MONTHS + GB_MONTHS)})",
     "day": "(?P<day>[1-9][0-9]?)",
     "year": "(?P<year>[0-9]{4})",
 }
-_PATTERNS = [re.compile(form.format(**_PARTS)) for form in FORMS]
+PATTERNS = [re.compile(form.format(**_PARTS)) for form in FORMS]
 _WORDS = {*WEEKDAYS, *MONTH_NUMBERS}
 
 
 def tokens_of(text: str) -> list[str]:
-    """Words, single digits and signs; the spaces between them are left out."""
+    """Split a text into words, single digits and signs, without the spaces.
+
+    >>> tokens_of("20 Nov 2026")
+    ['2', '0', 'Nov', '2', '0', '2', '6']
+    """
     return re.findall(r"[0-9]|[^\W\d_]+|\S", text)
 
 
 @checked
 def read_date(text: str) -> datetime.date:
-    """The day that an English date names.
+    """Parse an English date.
 
     Raises:
-        ValueError: the text is not understood, and why: it has an unknown word, none of the `FORMS`, or there
-            is no such day.
+        ValueError: the text has an unknown word or none of the `FORMS`, or there is no such day; the message
+            gives the reason.
+
+    >>> read_date("Friday, November 20, 2026")
+    datetime.date(2026, 11, 20)
+    >>> read_date("31 Nov 2026")
+    Traceback (most recent call last):
+    ValueError: November 2026 has 30 days, got 31
     """
     text = " ".join(text.split())
     for token in tokens_of(text):
@@ -64,7 +75,7 @@ def read_date(text: str) -> datetime.date:
             near = difflib.get_close_matches(token[:20].capitalize(), sorted(_WORDS), n=1)
             hint = f", did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"unknown word {reprlib.repr(token)}{hint}")
-    match = next((match for pattern in _PATTERNS if (match := pattern.fullmatch(text))), None)
+    match = next((match for pattern in PATTERNS if (match := pattern.fullmatch(text))), None)
     if match is None:
         raise ValueError(
             "the date must be written like 'Friday, November 20, 2026', 'November 20, 2026', 'Nov 20, 2026', "
@@ -74,7 +85,7 @@ def read_date(text: str) -> datetime.date:
 
 
 def _checked_day(year: str, month: str, day: str, weekday: str | None = None) -> datetime.date:
-    """The day, if there is one, on that weekday, in a year that the model knows."""
+    """The day, if it exists, in a year that the model knows and on that weekday."""
     if int(year) not in YEARS:
         raise ValueError(f"the year must be from {YEARS[0]} to {YEARS[-1]}, got {year}")
     number = MONTH_NUMBERS[month]

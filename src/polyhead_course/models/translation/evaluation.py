@@ -1,4 +1,4 @@
-"""How good a translator is: how many dates it gets exactly, and whether it looks at the right words."""
+"""Evaluation of a translator: exact match, and the alignment of its cross-attention."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ KINDS = ("digits", "months", "weekdays")
 
 @checked
 def exact_match(translator: Translator, pairs: Sequence[Pair]) -> float:
-    """The share of pairs whose translation is right to the last character, by greedy decoding."""
+    """Measure the share of pairs whose greedy translation is right to the last character.
+
+    >>> from polyhead_course.models.translation import load_translator
+    >>> exact_match(load_translator(), [Pair(None, "Nov 20, 2026", "ko", "2026. 11. 20.")])
+    1.0
+    """
     right = 0
     for batch in _batches(pairs):
         written = translator.write(translator.ids(batch)[0])[:, 1:]  # without the start
@@ -31,34 +36,42 @@ def exact_match(translator: Translator, pairs: Sequence[Pair]) -> float:
 
 @checked
 def alignment(translator: Translator, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
-    """For each of the `KINDS`, how often the source token with the largest weight is the right one.
+    """Measure, for each of the `KINDS`, how often the source token with the largest weight is the right one.
 
-    The weights are the last layer's cross-attention, the heads' mean. Beside its share stands that of the
-    diagonal, which pairs first and first, last and last, and evenly what is between.
+    The weights are those of the last layer's cross-attention, averaged over heads. The second share of each
+    kind is that of a diagonal from the first pair of tokens to the last one, as a baseline.
+
+    >>> from polyhead_course.models.translation import load_translator
+    >>> pair = Pair(None, "Nov 20, 2026", "ko", "2026. 11. 20.")
+    >>> alignment(load_translator(), [pair])["months"]
+    (1.0, 0.0)
     """
-    found: dict[str, list[tuple[bool, bool]]] = {kind: [] for kind in KINDS}
+    hits_of: dict[str, list[tuple[bool, bool]]] = {kind: [] for kind in KINDS}
     for batch in _batches(pairs):
-        places = translator.cross_attention(*translator.ids(batch))[-1].mean(dim=1).argmax(dim=-1).tolist()
-        for pair, looked in zip(batch, places, strict=True):
+        largest = translator.cross_attention(*translator.ids(batch))[-1].mean(dim=1).argmax(dim=-1).tolist()
+        for pair, columns in zip(batch, largest, strict=True):
             source = source_tokens(pair.source, pair.to)
-            slope = (len(source) - 2) / (len(pair.target) - 1)  # the tag is left out
+            slope = (len(source) - 2) / (len(pair.target) - 1)  # without the language's tag
             for kind, row, right in right_sources(source, pair.target):
-                found[kind].append((looked[row] == right, 1 + round(row * slope) == right))
-    return {kind: (_share(hits, 0), _share(hits, 1)) for kind, hits in found.items() if hits}
+                hits_of[kind].append((columns[row] == right, 1 + round(row * slope) == right))
+    return {kind: (_share(hits, 0), _share(hits, 1)) for kind, hits in hits_of.items() if hits}
 
 
 def right_sources(source: Sequence[str], target: str) -> list[tuple[str, int, int]]:
-    """Kind, character and source token, by their places, of all that names a part of the date.
+    """List (kind, index of a target character, index of its source token) for all parts of a date.
 
     A digit of the year or day belongs to the same digit in the source, a digit of the month to the month's
-    name, and the one character that tells the weekdays apart to the weekday's name.
+    name, and the one character in which weekdays differ to the weekday's name.
+
+    >>> right_sources(["<ko>", "Nov", "5", ",", "2", "0", "2", "6"], "2026. 11. 5.")[4:]
+    [('months', 6, 1), ('months', 7, 1), ('digits', 10, 2)]
     """
     match = _TARGET.fullmatch(target)
     if match is None:
-        raise ValueError(f"target must be a date of the translator's languages, got {target!r}")
-    digits = [place for place, token in enumerate(source) if token.isdecimal()]
+        raise ValueError(f"target must be a date in one of the translator's languages, got {target!r}")
+    digits = [index for index, token in enumerate(source) if token.isdecimal()]
     names = {"months": MONTH_NUMBERS, "weekdays": WEEKDAYS}
-    named = {kind: [place for place, token in enumerate(source) if token in names[kind]] for kind in names}
+    named = {kind: [index for index, token in enumerate(source) if token in names[kind]] for kind in names}
     rows = {part: range(*match.span(part)) for part in match.groupdict()}
     month = named["months"] * len(rows["months"])
     return [
@@ -71,9 +84,9 @@ def right_sources(source: Sequence[str], target: str) -> list[tuple[str, int, in
 
 def _batches(pairs: Sequence[Pair]) -> list[Sequence[Pair]]:
     if not pairs:
-        raise ValueError("pairs must hold at least one, got none")
+        raise ValueError("pairs must have at least one, got none")
     return [pairs[first : first + _BATCH] for first in range(0, len(pairs), _BATCH)]
 
 
-def _share(hits: list[tuple[bool, bool]], place: int) -> float:
-    return sum(hit[place] for hit in hits) / len(hits)
+def _share(hits: list[tuple[bool, bool]], column: int) -> float:
+    return sum(hit[column] for hit in hits) / len(hits)

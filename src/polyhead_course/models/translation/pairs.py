@@ -1,4 +1,4 @@
-"""Dates in English and in another language, as Babel writes them out of Unicode's CLDR."""
+"""Dates in English and in another language, as Babel formats them by Unicode's CLDR."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _ENGLISH = ("en_US", "en_GB")
 
 
 class Pair(NamedTuple):
-    """A day in English and in another language, both in CLDR's form of the same length."""
+    """A day in English and in another language, both in CLDR's form of the same length.
+
+    >>> Pair(datetime.date(2026, 11, 20), "Nov 20, 2026", "ko", "2026. 11. 20.").to
+    'ko'
+    """
 
     date: datetime.date
     source: str
@@ -28,13 +32,21 @@ class Pair(NamedTuple):
 
 
 def is_held_out(date: datetime.date) -> bool:
-    """Whether a day is kept from training: one in twenty, in each language and form the same."""
+    """Tell whether a day is held out of training, in all languages and forms: one in twenty is.
+
+    >>> [day for day in range(1, 31) if is_held_out(datetime.date(2026, 11, day))]
+    [13, 18]
+    """
     return zlib.crc32(date.isoformat().encode()) % 20 == 0
 
 
 @checked
 def training_pairs(number: Size, seed: Count = 0) -> list[Pair]:
-    """Random days that are not held out, each in a random form and language."""
+    """Make pairs of random days that are not held out, each in a random form and language.
+
+    >>> len(training_pairs(7))
+    7
+    """
     chance = random.Random(seed)
     days = [day for day in _days() if not is_held_out(day)]
     return [
@@ -45,7 +57,11 @@ def training_pairs(number: Size, seed: Count = 0) -> list[Pair]:
 
 @checked
 def held_out_pairs(to: Target) -> list[Pair]:
-    """All days that are held out, each in one of the six forms, which take turns."""
+    """Make pairs of all days that are held out; the six forms alternate.
+
+    >>> held_out_pairs("ko")[0].date
+    datetime.date(1900, 1, 2)
+    """
     forms = [(order, length) for length in _LENGTHS for order in _ENGLISH]
     days = [day for day in _days() if is_held_out(day)]
     return [_pair(day, *forms[number % len(forms)], to) for number, day in enumerate(days)]

@@ -1,4 +1,4 @@
-"""The picture of a translation: where the model looked when it wrote each character."""
+"""The figure of a translation: the cross-attention of each character."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from polyhead_course.words.language import text
 
 @drawn
 def attention_picture(translation: Translation) -> Figure:
-    """The weights in per cent, a row for each character that is written, a column for each token read."""
+    """Draw the weights in per cent: a row for each target character, a column for each source token.
+
+    >>> from polyhead_course.models.translation import translate
+    >>> attention_picture(translate("Nov 20, 2026", "ko")).save("weights.svg")  # doctest: +SKIP
+    """
     rows = [character.replace(" ", "␣") for character in translation.target_tokens]
     columns = translation.source_tokens
     weights = numbers("weights", translation.weights, len(rows), len(columns), lowest=0.0, highest=1.0)

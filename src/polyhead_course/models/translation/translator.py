@@ -1,4 +1,4 @@
-"""The translator: a small Transformer between two vocabularies, how it is asked, and how it learns."""
+"""The translator: a small Transformer between two vocabularies, its loss, and its decoding."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ LONGEST = 32  # characters and the end; "2026년 11월 20일 금요일" has 17
 
 
 class Translation(NamedTuple):
-    """A text, and where the model looked when it wrote each character.
+    """A translated text, with the cross-attention of each character.
 
     Attributes:
         target_tokens: the characters of the text
         weights: the last layer's cross-attention, the heads' mean
+
+    >>> translate("Nov 20, 2026", "ko").source_tokens
+    ('<ko>', 'Nov', '2', '0', ',', '2', '0', '2', '6')
     """
 
     text: str
@@ -41,83 +44,102 @@ class Translation(NamedTuple):
 
 
 class Vocabulary:
-    """The tokens that one side of the model knows, each with its number."""
+    """The tokens of one side of the model, each with its number.
+
+    >>> vocabulary = Vocabulary.of(["ab", "ac"])
+    >>> vocabulary.ids(["cab", "b"])
+    tensor([[5, 3, 4],
+            [4, 0, 0]])
+    """
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """Take the tokens in the order of their numbers."""
+        """Number the tokens in this order."""
         self.tokens = list(tokens)
         self.numbers = {token: number for number, token in enumerate(self.tokens)}
 
     @classmethod
     def of(cls, sequences: Iterable[Sequence[str]]) -> Vocabulary:
-        """All tokens of the sequences, behind the special ones."""
+        """Make a vocabulary of the special tokens and all tokens of the sequences."""
         return cls([*SPECIAL, *sorted({token for sequence in sequences for token in sequence} - {*SPECIAL})])
 
     def ids(self, sequences: Iterable[Sequence[str]]) -> Integer[Tensor, "batch length"]:
-        """The sequences' numbers, filled up on the right with padding."""
+        """Return the numbers of the sequences, padded on the right."""
         rows = [torch.tensor([self.numbers[token] for token in sequence]) for sequence in sequences]
         return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
 
     def words(self, ids: Integer[Tensor, "length"]) -> tuple[str, ...]:
-        """The tokens of a row, up to its end."""
+        """Return the tokens of a row before its end."""
         row = ids.tolist()
         return tuple(self.tokens[number] for number in row[: row.index(END) if END in row else None])
 
 
 def source_tokens(text: str, to: Target) -> tuple[str, ...]:
-    """What the encoder reads: the tag of the language to write, then the tokens of the English text."""
+    """Return the encoder's input: the tag of the target language, then the tokens of the English text.
+
+    >>> source_tokens("5 May 2026", "ko")
+    ('<ko>', '5', 'May', '2', '0', '2', '6')
+    """
     return (f"<{to}>", *tokens_of(text))
 
 
 def target_tokens(text: str) -> tuple[str, ...]:
-    """What the decoder writes, between a start and an end: characters, the space among them."""
+    """Return the decoder's tokens: characters, spaces included, between a start and an end.
+
+    >>> target_tokens("5일")
+    ('<s>', '5', '일', '</s>')
+    """
     return (SPECIAL[START], *text, SPECIAL[END])
 
 
 class Translator:
-    """A model between two vocabularies; `facts` says how it was trained."""
+    """A model between two vocabularies; `facts` tells how it was trained.
+
+    >>> translator = load_translator()
+    >>> translator.translate("Nov 20, 2026", "ko").text
+    '2026. 11. 20.'
+    """
 
     def __init__(self, source: Vocabulary, target: Vocabulary) -> None:
-        """Make a model that is not trained: pre-norm, 4 heads of 16 dimensions, 2 + 2 layers."""
+        """Make an untrained model: pre-norm, 4 heads of 16 dimensions, 2 + 2 layers."""
         self.source, self.target = source, target
         self.facts: dict[str, Any] = {}
-        # Without dropout the translations are as good, but the weekday is often read at the comma behind it,
-        # where the encoder leaves a copy.
+        # Without dropout the translations are as good, but the encoder copies the weekday to the comma after
+        # it, and the decoder often attends to that.
         self.model = Transformer(
             len(source.tokens), len(target.tokens), 64, 4, 2, 2, norm_first=True, dropout=0.1
         )
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> Translator:
-        """One that is not trained, with the vocabularies of these pairs."""
+        """Make an untrained translator with the vocabularies of these pairs."""
         sources = (source_tokens(pair.source, pair.to) for pair in pairs)
         return cls(Vocabulary.of(sources), Vocabulary.of(target_tokens(pair.target) for pair in pairs))
 
     @classmethod
     def load(cls, path: str | Path) -> Translator:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote."""
         weights, facts = load(path)
         if not {"source_tokens", "target_tokens"} <= facts.keys():
-            raise ValueError(f"path must be a file of a translator, got {path}")
-        loaded = cls(Vocabulary(facts.pop("source_tokens")), Vocabulary(facts.pop("target_tokens")))
-        loaded.model.load_state_dict(weights)
-        loaded.model.eval()
-        loaded.facts = facts
-        return loaded
+            raise ValueError(f"path must be a checkpoint of polyhead_course.models.translation, got {path}")
+        translator = cls(Vocabulary(facts.pop("source_tokens")), Vocabulary(facts.pop("target_tokens")))
+        translator.model.load_state_dict(weights)
+        translator.model.eval()
+        translator.facts = facts
+        return translator
 
     def save(self, path: str | Path) -> None:
         """Write weights, vocabularies and facts into one file."""
-        words = {"source_tokens": self.source.tokens, "target_tokens": self.target.tokens}
-        save(path, self.model, {**self.facts, **words})
+        tokens = {"source_tokens": self.source.tokens, "target_tokens": self.target.tokens}
+        save(path, self.model, {**self.facts, **tokens})
 
     def ids(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor]:
-        """The numbers of both sides, each (batch, length), on the model's device."""
+        """Return the numbers of both sides, each (batch, length), on the model's device."""
         sources = self.source.ids(source_tokens(pair.source, pair.to) for pair in pairs)
         targets = self.target.ids(target_tokens(pair.target) for pair in pairs)
         return sources.to(self._device), targets.to(self._device)
 
     def loss(self, pairs: Sequence[Pair]) -> Loss:
-        """The cross-entropy of each next character of the target, summed: what `training.train` asks for."""
+        """Return the loss for `training.train`: the summed cross-entropy of the targets' next characters."""
         sources, targets = self.ids(pairs)
 
         def loss(model: nn.Module, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -132,7 +154,7 @@ class Translator:
     def write(
         self, source_ids: Integer[Tensor, "batch source_length"]
     ) -> Integer[Tensor, "batch target_length"]:
-        """The translations of a batch by greedy decoding: a start, then characters up to an end."""
+        """Translate a batch by greedy decoding: each row is a start, then characters up to an end."""
         starts = torch.full_like(source_ids[:, :1], START)
         new = greedy_decode(
             self.model, starts, end_id=END, max_new_tokens=LONGEST,
@@ -146,22 +168,22 @@ class Translator:
         source_ids: Integer[Tensor, "batch source_length"],
         target_ids: Integer[Tensor, "batch target_length"],
     ) -> tuple[Tensor, ...]:
-        """Each layer's weights, (batch, num_heads, num_target, num_source), when that target is written.
+        """Return each layer's weights, (batch, num_heads, num_target, num_source), for this target.
 
-        A row belongs to the character that is written there, not to the one before it, which is read.
+        A row belongs to the character that the decoder predicts there, not to the one that it reads.
         """
         return self.model.attention_weights(source_ids, target_ids[:, :-1], source_ids != PAD).cross
 
     @checked
     def translate(self, text: str, to: Target) -> Translation:
-        """Translate one English date; as the function `translate`."""
+        """Translate one English date, like the function `translate`."""
         read_date(text)
-        read = source_tokens(text, to)
-        source_ids = self.source.ids([read]).to(self._device)
+        source = source_tokens(text, to)
+        source_ids = self.source.ids([source]).to(self._device)
         target_ids = self.write(source_ids)
-        written = self.target.words(target_ids[0, 1:])
+        target = self.target.words(target_ids[0, 1:])
         weights = self.cross_attention(source_ids, target_ids)[-1][0].mean(dim=0)  # over the heads
-        return Translation("".join(written), read, written, weights[: len(written)])
+        return Translation("".join(target), source, target, weights[: len(target)])
 
     @property
     def _device(self) -> torch.device:
@@ -170,7 +192,11 @@ class Translator:
 
 @functools.cache
 def load_translator() -> Translator:
-    """The translator that comes with the package."""
+    """Load the translator that comes with the package, once.
+
+    >>> load_translator().facts["recipe"]["batch_size"]
+    64
+    """
     return Translator.load(CHECKPOINT)
 
 
@@ -179,6 +205,9 @@ def translate(text: str, to: Target) -> Translation:
     """Translate an English date, such as "Friday, November 20, 2026", into the language `to`.
 
     Raises:
-        ValueError: the text is not understood, and why; see `read_date`.
+        ValueError: the text is no date; see `read_date`.
+
+    >>> translate("Friday, November 20, 2026", "ko").text
+    '2026년 11월 20일 금요일'
     """
     return load_translator().translate(text, to)
