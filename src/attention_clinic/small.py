@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyhead.cache import DecoderCache, LayerCache, places
+from polyhead.cache import DecoderCache, LayerCache, positions_and_mask
 from polyhead.functional import masked_softmax
 from polyhead.positions import RotaryPositions
 
@@ -110,7 +110,7 @@ class SmallDecoder(nn.Module):
         self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """The positions, which padding does not count in, and which keys are no padding."""
-        positions, tokens = places(token_ids, mask, cache)
+        positions, tokens = positions_and_mask(token_ids, mask, cache)
         if documents is not None:  # how many tokens of the same document stand before
             positions = (documents[:, :, None] == documents[:, None]).tril().sum(dim=-1) - 1
         return positions, tokens

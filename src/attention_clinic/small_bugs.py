@@ -20,7 +20,7 @@ from attention_clinic.small import (
     SmallDecoder,
     SmallLayer,
 )
-from polyhead.cache import DecoderCache, places
+from polyhead.cache import DecoderCache, positions_and_mask
 from polyhead.positions import RotaryPositions
 
 Right = SmallDecoder  # what a bug leaves as it is
@@ -110,7 +110,7 @@ class CachePositions(Planted):
     def placed(
         self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        _, tokens = places(token_ids, mask, cache)
+        _, tokens = positions_and_mask(token_ids, mask, cache)
         return Right.placed(self, token_ids, mask, None, documents)[0], tokens
 
 
@@ -122,7 +122,7 @@ class PositionsIgnorePadding(Planted):
     def placed(
         self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        _, tokens = places(token_ids, mask, cache)
+        _, tokens = positions_and_mask(token_ids, mask, cache)
         return Right.placed(self, token_ids, None, cache, documents)[0], tokens
 
 

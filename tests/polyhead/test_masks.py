@@ -11,7 +11,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from polyhead import causal_mask, padding_mask, scaled_dot_product_attention, to_torch_mha_masks
-from polyhead.masks import aligned
+from polyhead.masks import broadcast_mask
 
 BATCH, QUERIES, KEYS, HEADS, HEAD_DIM = 2, 3, 5, 7, 11
 EMBED_DIM = HEADS * HEAD_DIM
@@ -183,8 +183,8 @@ REFUSED = {
     "negative": (lambda: padding_mask(torch.tensor([[1, -2]]), 5), "valid_lens", "-2"),
     "no mask of rank 1": (lambda: to_torch_mha_masks(torch.ones(5).bool(), 2), "mask", "(5,)"),
     "other heads": (lambda: to_torch_mha_masks(torch.ones(2, 7, 3, 5).bool(), 11), "num_heads = 11", "(2, 7, 3, 5)"),
-    "too wide": (lambda: aligned(torch.ones(3, 7).bool(), (2, 3, 5)), "(2, 3, 5)", "(3, 7)"),
-    "another batch": (lambda: aligned(torch.ones(3, 3, 5).bool(), (2, 11, 3, 5)), "(2, 11, 3, 5)", "(3, 3, 5)"),
+    "too wide": (lambda: broadcast_mask(torch.ones(3, 7).bool(), (2, 3, 5)), "(2, 3, 5)", "(3, 7)"),
+    "another batch": (lambda: broadcast_mask(torch.ones(3, 3, 5).bool(), (2, 11, 3, 5)), "(2, 11, 3, 5)", "(3, 3, 5)"),
 }  # fmt: skip
 
 

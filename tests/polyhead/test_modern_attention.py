@@ -380,12 +380,9 @@ def small(**options) -> MultiHeadAttention:
 
 REFUSED = {
     "an odd head": (lambda: small(head_dim=5, rotary=RotaryPositions(4)), "rotary.*head_dim = 5, got 4"),
-    "no size": (lambda: small(head_dim=0), "head_dim.*at least 1.*0"),
-    "no eps": (lambda: small(qk_norm=0.0), "qk_norm.*above 0.*0.0"),
-    "no window": (lambda: small(window=0), "window.*at least 1.*0"),
     "heads that do not divide": (lambda: MultiHeadAttention(20, 3), "num_heads.*embed_dim = 20.*3"),
-    "rotary of others": (lambda: small(rotary=ROTARY)(X, X + 1), "key must be None.*others"),
-    "a window of others": (lambda: small(window=2)(X, X + 1, is_causal=True), "key must be None.*others"),
+    "rotary of others": (lambda: small(rotary=ROTARY)(X, X + 1), "key must be None"),
+    "a window of others": (lambda: small(window=2)(X, X + 1, is_causal=True), "key must be None"),
     "a fixed cache": (lambda: small(rotary=ROTARY)(X, cache=KVCache(fixed=True)), "key must be None"),
     "a window both ways": (lambda: small(window=2)(X), "is_causal must be True.*window of 2"),
     "positions of another length": (
@@ -401,7 +398,6 @@ REFUSED = {
         lambda: Decoder(3, 20, 2, windows=[2, None]),
         "windows must be one for each of 3 layers, got 2",
     ),
-    "a window of a layer": (lambda: Decoder(1, 20, 2, windows=[0]), "window.*at least 1.*0"),
     "a head_dim of a layer": (lambda: Decoder(1, 20, 2, head_dim=7, rotary=ROTARY), "rotary.*7, got 10"),
     "a source with rotary": (
         lambda: copy_weights(small(rotary=ROTARY), small()),
@@ -419,16 +415,6 @@ REFUSED = {
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_refused_types():
-    with pytest.raises(TypeError, match=r"positions.*Integer.*float32"):
-        small(rotary=ROTARY)(X, positions=torch.ones(3))
-    with pytest.raises(TypeError, match=r"windows.*each of it an int or None"):
-        Decoder(2, 20, 2, windows=[2, "all"])
-    with pytest.raises(TypeError, match=r"rotary.*RotaryPositions or None"):
-        small(rotary=10_000)
 
 
 def test_own_sizes_can_be_copied():
@@ -628,3 +614,13 @@ def test_rotary_reaches_encoders_too():
     found = both.attention_weights(ids, ids, mask, mask)
     for kind, right in zip(found, both.attention_weights(few, few), strict=True):
         assert_close([each[:, :, mask[0]][..., mask[0]] for each in kind], list(right), **EXACT)
+
+
+def test_a_large_sink_does_not_overflow_in_half_precision():
+    module = MultiHeadAttention(256, 2, sinks=True).half().eval()
+    x = torch.randn(1, 5, 256).half()
+    with torch.no_grad():
+        module.sinks.copy_(torch.tensor([6000.0, -6000.0]))
+        fused, (explicit, _) = module(x)[0], module(x, need_weights=True)
+    assert explicit.isfinite().all()
+    assert_close(fused, explicit, rtol=1e-2, atol=1e-3)

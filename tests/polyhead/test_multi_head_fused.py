@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import math
 
 import pytest
@@ -426,27 +425,6 @@ def test_no_matrix_of_queries_and_keys_unless_asked_for(options, dtype):
 
 
 # ---- every place a module goes
-
-
-def test_state_dict_round_trip():
-    module, arguments = module_of(num_kv_heads=2), inputs()
-    other = MultiHeadAttention(EMBED_DIM, HEADS, num_kv_heads=2).double()
-    file = io.BytesIO()
-    torch.save(module.state_dict(), file)
-    file.seek(0)
-    other.load_state_dict(torch.load(file, weights_only=True), strict=True)
-    assert_close(other(*arguments), module(*arguments), rtol=0, atol=0)
-
-
-def test_deep_copy_is_independent():
-    module, arguments = module_of(dropout=0.5).eval(), inputs()
-    expected, _ = module(*arguments)
-    other = copy.deepcopy(module)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.zero_()
-    assert_close(other(*arguments)[0], expected, rtol=0, atol=0)
-    assert not other.training
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

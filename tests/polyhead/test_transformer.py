@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.overrides import TorchFunctionMode
 from torch.testing import assert_close
 
 from polyhead import (
@@ -287,3 +288,22 @@ def test_attention_weights_of_a_transformer():
     _, alone = first(x, memory, target_mask[:, None], source_mask[:, None], need_weights=True)
     for found, expected in zip((weights.decoder[0], weights.cross[0]), alone, strict=True):
         assert_close(found.transpose(1, 2)[target_mask], expected.transpose(1, 2)[target_mask])
+
+
+# ---- the table that embedding and output share
+
+
+def test_a_replica_reads_the_table_on_its_own_device():
+    class OneDevice(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            if function is F.linear:
+                assert len({each.device for each in args}) == 1
+            return function(*args, **(kwargs or {}))
+
+    output = decoder_only().output
+    replica = output._replicate_for_data_parallel()  # as `nn.DataParallel` makes one for each device
+    states = torch.zeros(2, 3, EMBED_DIM, device="meta", dtype=output.weight.dtype)
+    with OneDevice():
+        replica(states)
+        with pytest.raises(AssertionError):  # what is no replica is where it was put
+            output(states)

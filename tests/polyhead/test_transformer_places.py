@@ -21,13 +21,11 @@ from tests.polyhead.whole_models import (
     EXACT,
     MAX_LENGTH,
     SEGMENTS,
-    SOURCE,
     TARGET,
     TARGET_VOCAB,
     VOCAB,
     arguments_of,
     decoder_only,
-    embedding,
     every_model,
     ids,
     transformer,
@@ -112,6 +110,9 @@ def test_a_state_dict_that_holds_the_table_twice_is_read(make, assign):
     other.load_state_dict(twice, strict=True, assign=assign)
     assert "output.weight" in twice
     assert_close(other(*arguments), model(*arguments), rtol=0, atol=0)
+    for wrong in (tables(model)[0] + 1e-3, tables(model)[0][1:]):
+        with pytest.raises(RuntimeError, match=r"output\.weight must be the embedding's table"):
+            other.load_state_dict(state | {"output.weight": wrong.detach()}, assign=assign)
 
 
 def test_untrained_numbers_have_variance_1_and_logits_too():
@@ -186,12 +187,6 @@ def test_compiles_into_one_graph(make, in_one_graph):
     compiled = in_one_graph(model)
     for each in (arguments, (*arguments, *masks)):
         assert_close(compiled(*each), model(*each), **EXACT)
-
-
-def test_an_embedding_compiles_into_one_graph(in_one_graph):
-    module = embedding(num_segments=SEGMENTS, layer_norm_eps=1e-5)
-    given = (ids(), torch.arange(SOURCE), ids(vocab_size=SEGMENTS))
-    assert_close(in_one_graph(module)(*given), module(*given))
 
 
 @pytest.mark.usefixtures("unchecked")

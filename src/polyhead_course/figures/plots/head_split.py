@@ -10,7 +10,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from polyhead.checked import Size, divided
+from polyhead.checked import Size, divide_exactly
 from polyhead_course.figures.plots.drawing import FIXED_PAPER, blank, drawn, numbers
 from polyhead_course.figures.plots.grid import paint
 from polyhead_course.words.language import text
@@ -32,7 +32,7 @@ def joined_projections(num_tokens: Size, embed_dim: Size, num_heads: Size) -> Fi
     X is to the left of the result and the three matrices are above it, so that a column of a matrix stands
     over the column that it makes.
     """
-    head_dim = divided("embed_dim", embed_dim, "num_heads", num_heads)
+    head_dim = divide_exactly("embed_dim", embed_dim, "num_heads", num_heads)
     coloured(num_heads)
     columns = np.array(COLOURS)[:num_heads].repeat(head_dim)
     cell, gap = 3.5 / (4 * embed_dim), 0.3
@@ -60,7 +60,7 @@ def transpose_path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: 
     the head that the element belongs to. Folding heads into the batch moves no cell: it is another name of
     the permuted tensor, and has no line of its own. There are colours for 8 heads.
     """
-    head_dim = divided("num_hiddens", X.shape[2], "num_heads", num_heads)
+    head_dim = divide_exactly("num_hiddens", X.shape[2], "num_heads", num_heads)
     coloured(num_heads)
     elements = torch.as_tensor(numbers("X", X, None, None, None))
     owners = torch.arange(num_heads).repeat_interleave(head_dim).expand(X.shape)
