@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from attention_clinic.kinds import (
 )
 from attention_clinic.subject import Roles, places, roles, signature
 from attention_clinic.trial import SECONDS, Stopped, Trial
+from attention_clinic.wording import ENGLISH, Wording
 
 
 class Kind(NamedTuple):
@@ -58,23 +60,33 @@ _OPTIONAL = {"mask", "valid_lens", "cache"}
 _ODD = {"differs": 2, "shape": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
 
 
-def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS) -> Diagnosis:
-    """What is wrong with a piece of attention code, told from its behaviour alone.
+def diagnose(
+    candidate: Any, kind: str | None = None, seconds: float = SECONDS, wording: Wording = ENGLISH
+) -> Diagnosis:
+    """Diagnose a piece of attention code by its behaviour alone.
 
     Args:
         candidate: a function, a module, or a class that makes one. Its arguments may have any order and the
-            usual names; without them the order is the book's.
-        kind: what it is meant to be, one of `KINDS`, or "mask" for any of the masks. If not given, the
-            signature tells, and where it does not, the kind that explains the results best.
-        seconds: how long one call may take.
+            usual names; without such names they are taken in the order of polyhead's.
+        kind: what it is meant to be, one of `KINDS`, or "mask" for any of the masks. By default the kind
+            follows from the signature, or else it is the kind that explains the results best.
+        seconds: the time limit of one call.
+        wording: the words in which the diagnosis prints.
+
+    Returns:
+        The findings. The diagnosis is true if there are none.
 
     Raises:
-        ValueError: `kind` is unknown, or not given and not to be told.
+        ValueError: `kind` is unknown, or it is not given and the signature fits several kinds.
+
+    Example:
+        >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
+        ('unscaled',)
     """
     kinds = [kind] if kind in KINDS else _shortlist(candidate, kind)
     diagnoses = []
     for each in kinds:
-        diagnoses.append(_diagnosis(candidate, each, seconds))
+        diagnoses.append(_diagnosis(candidate, each, seconds, wording))
         if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
             return diagnoses[-1]
     best = min(diagnoses, key=_silence)
@@ -83,7 +95,7 @@ def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS) 
     return best
 
 
-def _diagnosis(candidate: Any, kind: str, seconds: float) -> Diagnosis:
+def _diagnosis(candidate: Any, kind: str, seconds: float, wording: Wording) -> Diagnosis:
     trial = Trial(candidate, seconds)
     found: list[Finding] = []
     try:
@@ -91,9 +103,9 @@ def _diagnosis(candidate: Any, kind: str, seconds: float) -> Diagnosis:
             found.append(finding)
     except Stopped as stop:
         found.append(stop.finding)
-    found += trial.conduct.values()
+    found = [replace(each, wording=wording) for each in (*found, *trial.conduct.values())]
     notes = tuple(each for each in found if each.name in NOTES and kind in (NOTES[each.name] or KINDS))
-    return Diagnosis(kind, tuple(each for each in found if each not in notes), notes)
+    return Diagnosis(kind, tuple(each for each in found if each not in notes), notes, wording)
 
 
 def _silence(diagnosis: Diagnosis) -> int:

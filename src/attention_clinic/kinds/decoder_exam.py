@@ -13,19 +13,9 @@ from attention_clinic.diagnosis import Finding
 from attention_clinic.examined import Examined
 from attention_clinic.laws import LAWS, Deviation, gap, other, sample, undropped
 from attention_clinic.trial import Stopped, Trial
-from polyhead_course.words.language import text
 
 _SMALL = ((1, 2), (1, 3), (1, 4), (1, 6), (2, 4))  # (batch, length) of what is shown, the first that shows it
 SHOWN = 5  # logits
-
-
-class BrokenLaw(Finding):
-    """A law that does not hold, and no known bug is why."""
-
-    @property
-    def explanation(self) -> str:
-        """What the law says, and how far it is off."""
-        return text(f"says.{self.details['law']}", **self.details)
 
 
 class Exam:
@@ -91,4 +81,4 @@ def finding_of(name: str, law: str, found: Deviation) -> Finding:
     if expected is not None and actual is not None:
         distance = torch.nan_to_num(expected - actual, nan=torch.inf).abs().flatten(0, -2).amax(dim=-1)
         expected, actual = (each.flatten(0, -2)[distance.argmax(), :SHOWN] for each in (expected, actual))
-    return (BrokenLaw if name == "differs" else Finding)(name, given, expected, actual, details)
+    return Finding(name, given, expected, actual, details)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from attention_clinic.cases import Case, oddity, samples
 from attention_clinic.trial import Stopped, Trial
+from polyhead_course.exercises.clinic import WORDING
 from polyhead_course.words.language import text
 
 __all__ = ["Findings", "Mistakes", "drawn", "exercise", "finding", "result_of", "said", "samples"]
@@ -66,5 +68,5 @@ def verdict(result: object, case: Case) -> str | None:
     """What is wrong with what `result_of` gives: a line for each mistake that is known, else what is odd."""
     names = None if isinstance(result, Stopped) else case.names(result)
     if names is None:
-        return oddity(case, result).explanation
+        return replace(oddity(case, result), wording=WORDING).explanation
     return "\n".join(text(f"check.{name}") for name in names) or None
