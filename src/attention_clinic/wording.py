@@ -1,4 +1,4 @@
-"""The words of a report: plain English, and the public threads; whoever embeds the clinic may give others."""
+"""The words of a report: plain English and public threads; whoever embeds the clinic may give others."""
 
 from __future__ import annotations
 

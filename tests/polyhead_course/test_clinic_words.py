@@ -1,4 +1,4 @@
-"""The course's `diagnose`: the reader's language, and the cells that teach each bug; and the clinic's labels."""
+"""The course's `diagnose`: the reader's language, the cells that teach each bug, and the labels of bugs."""
 
 from __future__ import annotations
 
