@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from torch import nn
 
+from attention_clinic.arguments import DECODER, Binding, Roles, plain, signature
 from attention_clinic.diagnosis import Diagnosis, Finding
 from attention_clinic.kinds import (
     attention,
@@ -20,21 +21,22 @@ from attention_clinic.kinds import (
     positions,
     splitting,
 )
-from attention_clinic.subject import Roles, places, roles, signature
 from attention_clinic.trial import SECONDS, Stopped, Trial
 from attention_clinic.wording import ENGLISH, Wording
 
 
 class Kind(NamedTuple):
-    """The arguments of a kind of code, by which it is known, and what examines it."""
+    """A kind of code: the arguments by which it is recognized, and the function that examines it."""
 
     roles: Roles
     examine: Callable[[Trial], Iterator[Finding]]
+    optional: Set[str] = frozenset({"mask", "valid_lens"})
 
+    @property
+    def required(self) -> Set[str]:
+        """The roles without which code is of another kind."""
+        return self.roles.keys() - self.optional
 
-DECODER = roles(
-    token_ids="ids idx input_ids tokens", mask="attention_mask padding_mask", cache="past_key_values"
-)
 
 KINDS: dict[str, Kind] = {
     "attention": Kind(attention.ROLES, attention.diagnose_attention),
@@ -48,16 +50,17 @@ KINDS: dict[str, Kind] = {
     "alibi": Kind(positions.ALIBI, positions.diagnose_alibi),
     "rms_norm": Kind(norms.RMS, norms.diagnose_rms_norm),
     "softmax": Kind(norms.SOFTMAX, norms.diagnose_softmax),
-    "decoder": Kind(DECODER, decoder.diagnose_decoder),
+    "decoder": Kind(DECODER, decoder.diagnose_decoder, DECODER.keys() - {"token_ids"}),
 }
 
 # PyTorch's own functions and modules do these, too; by the kinds in which they count as notes.
 NOTES: dict[str, tuple[str, ...]] = {
     "nan_leak": (), "weights_after_dropout": (), "mask_nan": ("multi_head",),
 }  # fmt: skip
-# How much a finding says: of two kinds that a candidate may be, it is the one that explains it better.
-_OPTIONAL = {"mask", "valid_lens", "cache"}
-_ODD = {"differs": 2, "shape": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
+# Of the kinds that a candidate may be, it is the one whose findings explain most. A named mistake (1)
+# explains the numbers; other numbers of the right shape (2) still fit the kind; another shape or type (3)
+# does not; and an error (4) is what code of another kind gives. Above 2 no kind is taken for granted.
+_UNEXPLAINED = {"differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
 
 
 def diagnose(
@@ -89,8 +92,8 @@ def diagnose(
         diagnoses.append(_diagnosis(candidate, each, seconds, wording))
         if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
             return diagnoses[-1]
-    best = min(diagnoses, key=_silence)
-    if kind is None and len(kinds) > 1 and _silence(best) > _ODD["differs"]:
+    best = min(diagnoses, key=_unexplained)
+    if kind is None and len(kinds) > 1 and _unexplained(best) > _UNEXPLAINED["differs"]:
         raise ValueError(f"kind must be given: the candidate may be one of {', '.join(kinds)}")
     return best
 
@@ -108,8 +111,8 @@ def _diagnosis(candidate: Any, kind: str, seconds: float, wording: Wording) -> D
     return Diagnosis(kind, tuple(each for each in found if each not in notes), notes, wording)
 
 
-def _silence(diagnosis: Diagnosis) -> int:
-    return max((_ODD.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
+def _unexplained(diagnosis: Diagnosis) -> int:
+    return max((_UNEXPLAINED.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
 
 
 def _shortlist(candidate: Any, kind: str | None) -> list[str]:
@@ -120,10 +123,10 @@ def _shortlist(candidate: Any, kind: str | None) -> list[str]:
     if kind is None and (module := _of_modules(candidate)):
         return [module]
     parameters = [each for each in signature(candidate) or [] if each.kind is not each.VAR_POSITIONAL]
-    named = [name for name in wanted if _fits(candidate, KINDS[name].roles)]
+    named = [name for name in wanted if _matches(candidate, KINDS[name])]
     needed = sum(each.default is each.empty for each in parameters)
     unnamed = [name for name in wanted if name != "decoder"]  # its argument has a name, or it is a module
-    found = named or [name for name in unnamed if _few(KINDS[name].roles) == needed] or unnamed
+    found = named or [name for name in unnamed if len(KINDS[name].required) == needed] or unnamed
     if kind is None and not parameters:
         raise ValueError(
             f"kind must be given, one of {', '.join(KINDS)}: the candidate's signature is unknown"
@@ -141,14 +144,9 @@ def _of_modules(candidate: Any) -> str | None:
     return "multi_head" if any(True for _ in candidate.parameters()) else "attention"
 
 
-def _few(roles: Roles) -> int:
-    return len({*roles} - _OPTIONAL)
-
-
-def _fits(candidate: Any, roles: Roles) -> bool:
-    """Whether every argument that is needed has a name of one of the roles, and every needed role one."""
+def _matches(candidate: Any, kind: Kind) -> bool:
+    """Whether each required parameter has a name of one of the roles, and each required role a parameter."""
     parameters = signature(candidate) or []
-    names = {each.name.lower().strip("_") for each in parameters if each.default is each.empty}
-    known = frozenset().union(*roles.values())
-    bound = {role for role, _, _ in places(candidate, roles)}
-    return bool(names) and names <= known and {*roles} - _OPTIONAL <= bound
+    names = {plain(each.name) for each in parameters if each.default is each.empty}
+    known = frozenset().union(*kind.roles.values())
+    return bool(names) and names <= known and kind.required <= Binding(candidate, kind.roles).accepts

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.examined import Decoder, Examined
+from attention_clinic.adapter import Decoder, DecoderAdapter
 from polyhead.modes import evaluation_mode
 
 _DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
@@ -32,11 +32,11 @@ class Deviation(float):
     calls: tuple[dict[str, Any], ...] = ()
 
 
-Law = Callable[[Examined, Tensor], "float | None"]
+Law = Callable[[DecoderAdapter, Tensor], "float | None"]
 
 
 class law:
-    """Make a function of `Examined` and its token ids a law that is called with any decoder.
+    """Make a function of `DecoderAdapter` and its token ids a law that is called with any decoder.
 
     `law(decoder, batch, length)`: the token ids are random, always the same; gradients are off, and a
     module's mode is evaluation.
@@ -52,10 +52,14 @@ class law:
         return f"<law {self._law.__name__}>"
 
     def __call__(
-        self, decoder: Decoder | Examined, batch: int = 3, length: int = 11, vocab_size: int | None = None
+        self,
+        decoder: Decoder | DecoderAdapter,
+        batch: int = 3,
+        length: int = 11,
+        vocab_size: int | None = None,
     ) -> Deviation | None:
         """The largest deviation: 0.0 where the law holds, None where it says nothing."""
-        examined = decoder if isinstance(decoder, Examined) else Examined(decoder)
+        examined = decoder if isinstance(decoder, DecoderAdapter) else DecoderAdapter(decoder)
         module = examined.decoder if isinstance(examined.decoder, nn.Module) else nn.Identity()
         with evaluation_mode(module), torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)  # what is left to chance is the same each time
@@ -69,7 +73,9 @@ class law:
         return found
 
 
-def sample(decoder: Examined, batch: int = 3, length: int = 11, vocab_size: int | None = None) -> Tensor:
+def sample(
+    decoder: DecoderAdapter, batch: int = 3, length: int = 11, vocab_size: int | None = None
+) -> Tensor:
     """Random token ids, always the same, that leave room for one more token; see `other`."""
     vocab_size = vocab_size or decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
     generator = torch.Generator().manual_seed(0)
@@ -97,26 +103,26 @@ def gap(expected: Tensor, actual: Tensor, least: float = 1e-5) -> Deviation:
 
 
 @law
-def twice(decoder: Examined, ids: Tensor) -> Deviation:
+def twice(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Asked twice, a decoder in evaluation says the same. Look at this first: else no other law can hold."""
     return gap(decoder(ids), decoder(ids))
 
 
 @law
-def causality(decoder: Examined, ids: Tensor) -> Deviation:
+def causality(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Other tokens in the future change nothing before them."""
     now = ids.shape[1] // 2
     return gap(decoder(ids)[:, :now], decoder(other(ids, now))[:, :now])
 
 
 @law
-def past(decoder: Examined, ids: Tensor) -> float:
+def past(decoder: DecoderAdapter, ids: Tensor) -> float:
     """Other tokens in the past change what comes: 1.0 where they do not."""
     return float(not gap(decoder(ids)[:, -1], decoder(other(ids, 0, -1))[:, -1]))
 
 
 @law
-def left_pad(decoder: Examined, ids: Tensor) -> Deviation | None:
+def left_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Padding on the left, another number of tokens in each row, changes nothing."""
     if not decoder.takes("mask"):
         return None
@@ -127,7 +133,7 @@ def left_pad(decoder: Examined, ids: Tensor) -> Deviation | None:
 
 
 @law
-def step(decoder: Examined, ids: Tensor) -> Deviation | None:
+def step(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Token by token with a cache is the same as all at once."""
     if not decoder.takes("cache"):
         return None
@@ -137,7 +143,7 @@ def step(decoder: Examined, ids: Tensor) -> Deviation | None:
 
 
 @law
-def chunk(decoder: Examined, ids: Tensor) -> Deviation | None:
+def chunk(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Some tokens at a time with a cache is the same as all at once."""
     if not decoder.takes("cache"):
         return None
@@ -147,7 +153,7 @@ def chunk(decoder: Examined, ids: Tensor) -> Deviation | None:
 
 
 @law
-def shift(decoder: Examined, ids: Tensor) -> Deviation | None:
+def shift(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """A thousand positions further on, distances are the same; for positions that act in attention alone."""
     if not decoder.takes("positions"):
         return None
@@ -167,7 +173,7 @@ def shift(decoder: Examined, ids: Tensor) -> Deviation | None:
 
 
 @law
-def look(decoder: Examined, ids: Tensor) -> Deviation | None:
+def look(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Asking for the weights changes nothing."""
     if not decoder.takes("need_weights"):
         return None
@@ -175,7 +181,7 @@ def look(decoder: Examined, ids: Tensor) -> Deviation | None:
 
 
 @law
-def docs(decoder: Examined, ids: Tensor) -> Deviation | None:
+def docs(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Two documents in one row are the same as each alone."""
     if not decoder.takes("documents"):
         return None
@@ -186,7 +192,7 @@ def docs(decoder: Examined, ids: Tensor) -> Deviation | None:
 
 
 @law
-def reach(decoder: Examined, ids: Tensor) -> float | None:
+def reach(decoder: DecoderAdapter, ids: Tensor) -> float | None:
     """What a token changes ends after num_layers · (window - 1) tokens: by how many it is off."""
     window, num_layers = (getattr(decoder.decoder, name, None) for name in ("window", "num_layers"))
     if not window or not num_layers:
@@ -198,7 +204,7 @@ def reach(decoder: Examined, ids: Tensor) -> float | None:
 
 
 @law
-def batch(decoder: Examined, ids: Tensor) -> Deviation:
+def batch(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """A sequence is the same alone and amid others, of which there may be as many as heads."""
     length = ids.shape[1]
 
@@ -213,11 +219,11 @@ def batch(decoder: Examined, ids: Tensor) -> Deviation:
 
 
 @law
-def train(decoder: Examined, ids: Tensor) -> Deviation | None:
+def train(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Without dropout, training is the same as evaluation; None where dropout cannot be switched off."""
     if not isinstance(decoder.decoder, nn.Module):
         return None
-    learning = Examined(undropped(decoder.decoder).train())
+    learning = DecoderAdapter(undropped(decoder.decoder).train())
     first, second = learning(ids), learning(ids)
     if gap(first, second) and not gap(decoder(ids), decoder(ids)):
         return None
@@ -238,8 +244,8 @@ def parity(decoder: Decoder, right: Decoder, batch: int = 3, length: int = 11) -
     """No law: the same logits as a right decoder of the same weights."""
 
     @law
-    def same(decoder: Examined, ids: Tensor) -> Deviation:
-        return gap(Examined(right)(ids), decoder(ids))
+    def same(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
+        return gap(DecoderAdapter(right)(ids), decoder(ids))
 
     found = same(decoder, batch, length)
     assert found is not None

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic import small_bugs
-from attention_clinic.examined import Examined
+from attention_clinic.adapter import DecoderAdapter
 from attention_clinic.laws import Deviation, gap
 from attention_clinic.planted import CLASSES
 from attention_clinic.small import SmallDecoder
@@ -27,7 +27,7 @@ _SILENT = (
 )  # fmt: skip
 
 
-def parity_names(decoder: Examined, named: set[str], ids: Tensor) -> Iterator[tuple[str, Deviation]]:
+def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Iterator[tuple[str, Deviation]]:
     """The bugs that only other logits with the same weights betray; "differs" if they have no name."""
     twin = right_form(decoder.decoder)
     if twin is None:

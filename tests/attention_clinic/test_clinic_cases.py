@@ -16,7 +16,7 @@ WRITTEN = "attention", "together", "heads", "modules", "masks", "positions", "de
 for written in (*(f"wrong_{each}" for each in WRITTEN), "right", "right_modules", "further_decoders"):
     importlib.import_module(f"tests.attention_clinic.clinic_cases.{written}")
 
-CONDUCT = {"raises", "no_tensor", "shape", "prints", "mutates", "never_ends"}
+CONDUCT = {"raises", "no_tensor", "dtype", "shape", "prints", "mutates", "never_ends"}
 RIGHT = [case for case in CASES if not case.names]
 WRONG = [case for case in CASES if case.names]
 # True beside another mistake: what a query gets that may attend to nothing.

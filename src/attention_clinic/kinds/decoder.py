@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.adapter import DecoderAdapter, NoLogits
 from attention_clinic.diagnosis import Finding
-from attention_clinic.examined import Examined, NoLogits
 from attention_clinic.kinds.decoder_exam import SHOWN, Exam, finding_of
 from attention_clinic.laws import gap, other
 from attention_clinic.same_weights import parity_names
@@ -38,9 +38,9 @@ def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
 
 
 def _no_logits(error: NoLogits) -> Finding:
-    if isinstance(error.came, Tensor):
-        return Finding("shape", details={"expected": error.expected, "actual": tuple(error.came.shape)})
-    return Finding("no_tensor", details={"kind": type(error.came).__name__})
+    if isinstance(error.output, Tensor):
+        return Finding("shape", details={"expected": error.expected, "actual": tuple(error.output.shape)})
+    return Finding("no_tensor", details={"kind": type(error.output).__name__})
 
 
 def _findings(exam: Exam) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ def _new(exam: Exam, law: str, found: list[str | Finding]) -> Iterator[Finding]:
             yield exam.shown(each, law) if isinstance(each, str) else each
 
 
-def _leaks(decoder: Examined, ids: Tensor, start: int = 0, **options: Any) -> bool:
+def _leaks(decoder: DecoderAdapter, ids: Tensor, start: int = 0, **options: Any) -> bool:
     """Whether tokens of the second half reach the first, from `start` on."""
     half = ids.shape[1] // 2
     one, two = (decoder(each, **options)[:, start:half] for each in (ids, other(ids, half)))

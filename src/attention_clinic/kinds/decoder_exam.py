@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.adapter import DecoderAdapter
 from attention_clinic.diagnosis import Finding
-from attention_clinic.examined import Examined
 from attention_clinic.laws import LAWS, Deviation, gap, other, sample, undropped
 from attention_clinic.trial import Stopped, Trial
 
@@ -25,7 +25,7 @@ class Exam:
         """Ask once, for the size of the vocabulary."""
         self.trial, self.named, self.batch = trial, set[str](), 3
         self.plain: dict[object, Tensor] = {}
-        self.decoder = Examined(decoder, trial.call)
+        self.decoder = DecoderAdapter(decoder, trial.call)
         self.vocab_size = self.decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
 
     def broken(self, law: str, batch: int = 3, length: int = 11) -> Deviation | None:
@@ -60,12 +60,12 @@ class Exam:
         changed = self.asked(other(ids, start, stop), **options)[0]
         return [bool(gap(*pair)) for pair in zip(self.plain[key], changed, strict=True)]
 
-    def learning(self) -> Examined | None:
+    def learning(self) -> DecoderAdapter | None:
         """A copy in training, without dropout."""
         if not isinstance(self.decoder.decoder, nn.Module):
             return None
         try:
-            return Examined(undropped(self.decoder.decoder).train(), self.trial.call)
+            return DecoderAdapter(undropped(self.decoder.decoder).train(), self.trial.call)
         except (TypeError, RuntimeError, copy.Error):
             return None
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from attention_clinic.arguments import roles, signature
 from attention_clinic.kinds.projections import COUNTS
-from attention_clinic.subject import roles, signature
 from attention_clinic.trial import Trial
 from polyhead.modes import evaluation_mode
 

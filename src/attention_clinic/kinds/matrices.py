@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import roles, signature
 from attention_clinic.cases import Case, Names, answer, case_finding, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.heads import outputs
 from attention_clinic.kinds.projections import of_matrices
-from attention_clinic.subject import Subject, roles, signature
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Stopped, Trial
 
 Head = tuple[Tensor, Tensor, Tensor]  # W_Q, W_K, W_V

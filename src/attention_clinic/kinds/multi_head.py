@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, answer, oddest, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import visible
@@ -18,7 +19,7 @@ from attention_clinic.kinds.heads import Inputs, causal_outputs, outputs
 from attention_clinic.kinds.making import MAKING, evaluating, made
 from attention_clinic.kinds.matrices import diagnose_functions
 from attention_clinic.kinds.projections import readings
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Stopped, Trial
 from polyhead.masks import padding_mask, to_torch_mha_masks
 from polyhead.multi_head import MultiHeadAttention
@@ -97,7 +98,7 @@ class _Clinic:
         """Conduct first, then parity with what the parameters say, then laws."""
         self._choose()
         _, _, given = self.inputs(*self.sizes[0], masked=True)
-        unsteady = self.subject.steady(**given)
+        unsteady = self.subject.difference_of_calls(**given)
         if unsteady:
             if not self.subject.without_dropout:
                 yield unsteady
@@ -106,7 +107,7 @@ class _Clinic:
         found = [*self._parity()]
         yield from found
         names = {each.name for each in found}
-        if not names & {"raises", "shape", "no_tensor"}:
+        if not names & {"raises", "shape", "dtype", "no_tensor"}:
             if not any(name.startswith("mask") for name in names):
                 yield from self._blind()
             yield from self._looked()
@@ -271,7 +272,7 @@ class _Clinic:
     def _row_sums(self, given: dict[str, Any]) -> Tensor | None:
         """Of the weights, where they come second."""
         try:
-            output = self.subject.whole(**given)
+            output = self.subject.outputs(**given)
         except Stopped:
             return None
         weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None

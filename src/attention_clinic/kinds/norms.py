@@ -9,10 +9,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, WEIGHING, visible
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Trial
 from polyhead.functional import masked_softmax
 from polyhead.masks import padding_mask

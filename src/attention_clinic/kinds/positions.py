@@ -10,9 +10,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, answer, case_finding, examine, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Stopped, Trial
 
 Named = Iterator[tuple[Names, Tensor]]

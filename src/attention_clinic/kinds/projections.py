@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.subject import Roles, roles
+from attention_clinic.arguments import Roles, roles
 
 NAMES: Roles = roles(
     query="q queries wq w_q q_proj fc_q query_projection lin_q to_q q_linear",

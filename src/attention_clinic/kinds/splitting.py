@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, examine, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Trial
 from polyhead.multi_head.transposed import transpose_output, transpose_qkv
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_clinic.laws import LAWS
 from attention_clinic.planted import BUGS, matrix_row, planted, right_twin
 from attention_clinic.small import SmallDecoder
-from attention_clinic.trial import SECONDS, TimeIsUp, within
+from attention_clinic.trial import SECONDS, TimeIsUp, call_with_timeout
 from polyhead_course.exercises.patients import answer
 from polyhead_course.words.language import text
 
@@ -80,7 +80,7 @@ def _said(candidate: Callable[[SmallDecoder], object], decoder: SmallDecoder) ->
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
-            said = within(SECONDS, lambda: candidate(decoder))
+            said = call_with_timeout(SECONDS, lambda: candidate(decoder))
     except (TimeIsUp, Exception) as error:
         return error
     if isinstance(said, np.generic) or (isinstance(said, Tensor) and said.numel() == 1):
