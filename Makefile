@@ -132,7 +132,7 @@ fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (
 	@$(RUN) -m polyhead_course.fonts.subset
 
 bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1: in a minute; TABLE=1: for the book
-	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/models/data/benchmarks.csv)
+	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/data/benchmarks.csv)
 
 clean:                      ## remove what was built; the environment stays
 	rm -rf _build

@@ -1,4 +1,7 @@
-"""What `make bench TABLE=1` measured: time and memory of the forms of multi-head attention."""
+"""Time and memory of the forms of multi-head attention, from `data/benchmarks.csv`.
+
+The table is written by `make bench TABLE=1`, which runs `benchmarks/`.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Measurements(NamedTuple):
 
 def measurements() -> Measurements:
     """The committed table."""
-    table = resources.files("polyhead_course.models") / "data" / "benchmarks.csv"
+    table = resources.files("polyhead_course") / "data" / "benchmarks.csv"
     text = table.read_text(encoding="utf-8")
     first, *lines = text.splitlines()
     rows = [

@@ -10,15 +10,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-<<<<<<< HEAD
 from polyhead.checked import Size, divide_exactly
-from polyhead_course.figures.plots.drawing import FIXED_PAPER, blank, drawn, numbers
-from polyhead_course.figures.plots.grid import paint
-=======
-from polyhead.checked import Size, divided
 from polyhead_course.figures.plots.drawing import FIXED_PAPER, inch_figure, plot, to_array
 from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid
->>>>>>> 91d74a5 (A figure draws and no more: it checks no data; charts, colour keys and bars are shared; names say what is drawn)
 from polyhead_course.words.language import text
 
 _CELL, _LINE = 0.4, 0.22  # inches
@@ -34,15 +28,9 @@ def joined_projections(num_tokens: Size, embed_dim: Size, num_heads: Size) -> Fi
     >>> joined_projections(num_tokens=3, embed_dim=4, num_heads=2)
     <polyhead_course.figures.plots.Drawing>
     """
-<<<<<<< HEAD
-    head_dim = divide_exactly("embed_dim", embed_dim, "num_heads", num_heads)
-    coloured(num_heads)
-    columns = np.array(COLOURS)[:num_heads].repeat(head_dim)
-=======
     head_dim = divide_exactly("embed_dim", embed_dim, "num_heads", num_heads)
     colours = np.array(HEAD_COLOURS)[:num_heads]
     columns = colours.repeat(head_dim)
->>>>>>> 91d74a5 (A figure draws and no more: it checks no data; charts, colour keys and bars are shared; names say what is drawn)
     cell, gap = 3.5 / (4 * embed_dim), 0.3
     figure, height = inch_figure(), embed_dim * cell
     X = np.full((num_tokens, embed_dim), FIXED_PAPER)
@@ -72,14 +60,8 @@ def transpose_path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: 
     >>> transpose_path(torch.arange(12.0).reshape(1, 3, 4), num_heads=2)
     <polyhead_course.figures.plots.Drawing>
     """
-<<<<<<< HEAD
-    head_dim = divide_exactly("num_hiddens", X.shape[2], "num_heads", num_heads)
-    coloured(num_heads)
-    elements = torch.as_tensor(numbers("X", X, None, None, None))
-=======
     head_dim = divide_exactly("num_hiddens", X.shape[2], "num_heads", num_heads)
     elements = torch.as_tensor(to_array(X).round(2))
->>>>>>> 91d74a5 (A figure draws and no more: it checks no data; charts, colour keys and bars are shared; names say what is drawn)
     owners = torch.arange(num_heads).repeat_interleave(head_dim).expand(X.shape)
     figure, top = inch_figure(), 0.0
     for names, stage in _stages(torch.stack([elements, owners]), num_heads):
