@@ -31,7 +31,7 @@ from polyglot_book.ipynb import code_cells, is_starter, tags
 
 RUNS = "runs.jsonl"
 CACHE = "_build/notebooks.json"
-_SITE_ONLY = {".js", ".css"}  # no notebook reads them
+_SITE_ONLY = {".js", ".css", ".html"}  # no notebook reads them
 _RUNS_OF_A_NOTEBOOK, _RESULTS = 20, 1000  # that this machine remembers
 
 

@@ -33,7 +33,10 @@ LOGGER = logging.getLogger(__name__)
 _NO_LANGUAGE = "none"
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
 # Printed numbers and tables are not indexed; verdicts of checks, errors and listings are.
-_NOT_INDEXED = ".headerlink, script, style, button, .output:not(.polyglot-prose), .cell_output table"
+_NOT_INDEXED = (
+    ".headerlink, script, style, button, .polyglot-live-body, "
+    ".output:not(.polyglot-prose), .cell_output table"
+)
 _CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]+")
 # The files of Pagefind that a browser loads; the program, which reads all indexes, comes with the first one.
 _INDEX = {"pagefind-entry.json", "*.pf_meta", "index", "fragment"}

@@ -19,12 +19,17 @@ from polyhead.heads import all_heads
 from polyhead_course.figures import live, plots
 from polyhead_course.figures.live.explorable import MIME
 from polyhead_course.models.translation import load_translator, translate
-from polyhead_course.models.translation.picture import attention_picture
 from polyhead_course.words import sentence, set_language
 from polyhead_course.words.language import LANGUAGES, text
 from tests.polyhead_course.bad_input import assert_named, bad
 from tests.polyhead_course.explorables import EXPLORABLES, WRITTEN, writer
 from tests.polyhead_course.figures import DOTS, OUTPUT, K, Q, V
+
+
+def translation_picture(date, to):
+    shown = translate(date, to)
+    return plots.translation_weights(shown.weights, shown.source_tokens, shown.target_tokens)
+
 
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
@@ -32,7 +37,7 @@ FIGURES = {
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
     "path": lambda: plots.transpose_path(Q[None], 2),
-    "translator": lambda: attention_picture(translate("Friday, November 20, 2026", "zh-TW")),
+    "translator": lambda: translation_picture("Friday, November 20, 2026", "zh-TW"),
 }
 EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
 
@@ -54,8 +59,8 @@ def test_it_is_the_same_every_time(kind):
 
 
 @EVERY_KIND
-def test_labels_speak_the_readers_language_and_are_those_that_the_module_writes(kind):
-    script = (FOLDER / f"{kind}.js").read_text(encoding="utf-8")
+def test_labels_speak_the_readers_language_and_are_those_that_the_template_and_the_module_write(kind):
+    sources = "".join((FOLDER / f"{kind}.{ending}").read_text(encoding="utf-8") for ending in ("html", "js"))
     spoken = set()
     for code in LANGUAGES:
         set_language(code)
@@ -64,7 +69,7 @@ def test_labels_speak_the_readers_language_and_are_those_that_the_module_writes(
         spoken.add(tuple(labels.values()))
     assert len(spoken) == len(LANGUAGES)
     for key in labels:
-        assert f'"{key}"' in script or f"labels.{key}" in script, key
+        assert f'"{key}"' in sources or f"labels.{key}" in sources, key
 
 
 @EVERY_KIND

@@ -46,12 +46,14 @@ def write_stylesheet(app: Sphinx) -> None:
     if not (static / "styles").is_dir():
         return  # a build that had nothing to do leaves the last one's files
     sheets = [path for name in _SHEETS for path in sorted(static.glob(name))]
+    scripts = [*_OWN.glob("*.js")]
+    if app.config.polyglot_live:
+        figures = Path(app.confdir, app.config.polyglot_live)
+        sheets += sorted(figures.glob("*.css"))
+        scripts += figures.glob("*.js")
     text = "\n".join(path.read_text(encoding="utf-8") for path in sheets)
     # Without scripts nobody says which theme it is: it is light.
     text = re.sub(r"""html\[data-theme=(["']?)light\1\]""", "html:not([data-theme=dark])", text)
-    scripts = [*_OWN.glob("*.js")]
-    if app.config.polyglot_live:
-        scripts += Path(app.confdir, app.config.polyglot_live).glob("*.js")
     _write(static, text, Path(app.outdir), scripts, Path(app.doctreedir, "stylesheet.json"))
     wanted = {"site.css", *(path.name for path in _OWN.iterdir() if path.suffix != ".css")}
     for folder in app.config.html_static_path:

@@ -10,21 +10,21 @@ import pytest
 from playwright.sync_api import expect
 from sphinx.errors import ExtensionError
 
-from polyhead_course.theme.live import copy_folder, enlivened
+from polyhead_course.theme.live import copy_folder, live_figure
 from tests.books.fixtures import BOOKS
 from tests.browser import chromium, serve, visit
 from tests.building import build
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><rect width="40" height="30"/></svg>'
-DATA = {"kind": "counter", "heights": [5, 4.5], "begin": 3, "word": "</script><b>"}
+DATA = {"kind": "counter", "begin": 3, "word": "</script><b>"}
+TEMPLATE = '<button type="button">{{ word }} {{ begin }}</button>'
 MODULE = """
 export const render = ({ model, el }) => {
   let count = model.state.n?.[0] ?? model.data.begin;
-  const button = document.createElement("button");
+  const button = el.querySelector("button");
   const show = () => { button.textContent = `${model.data.word} ${count}`; };
   button.addEventListener("click", () => { count += 1; show(); model.save({ n: count }); });
   model.onchange(() => { count = model.state.n?.[0] ?? model.data.begin; show(); });
-  el.append(button);
   show();
 };
 """
@@ -68,10 +68,17 @@ def alive(root: Path) -> Path:
     return root
 
 
-def test_data_cannot_end_the_script_that_holds_them() -> None:
-    page = enlivened("<svg/>", DATA)
+def write_sources(folder: Path) -> None:
+    (folder / "counter.js").write_text(MODULE, encoding="utf-8")
+    (folder / "counter.html").write_text(TEMPLATE, encoding="utf-8")
+    (folder / "counter.py").write_text("", encoding="utf-8")
+
+
+def test_data_cannot_end_the_script_that_holds_them(tmp_path: Path) -> None:
+    write_sources(tmp_path)
+    page = live_figure("<svg/>", DATA, tmp_path)
     assert page.startswith('<div class="polyglot-live" data-live="counter"')
-    assert "--polyglot-live-narrow: 5rem; --polyglot-live-wide: 4.5rem" in page
+    assert "&lt;/script&gt;&lt;b&gt; 3</button>" in page
     text = page.split('<script type="application/json">')[1].split("</script>")[0]
     assert json.loads(text) == DATA
 
@@ -96,22 +103,22 @@ def test_a_module_may_ask_only_for_a_file_that_is_there_and_lies_beside_it(tmp_p
     (tmp_path / "outside.bin").write_bytes(b"")
     module = tmp_path / "source" / "scripts" / "counter.js"
     module.write_text(f"fetch(new URL('{name}', import.meta.url))", encoding="utf-8")
-    with pytest.raises(ExtensionError, match=r"counter\.js asks for .*bin, which is no file beside"):
+    with pytest.raises(ExtensionError, match=r"counter\.js loads .*bin, which is no file beside"):
         copy_folder(module.parent, tmp_path / "site" / "live", tmp_path / "site")
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_figure_lives_where_its_module_is_there(tmp_path: Path, there: bool) -> None:
+@pytest.mark.parametrize("missing", ["counter.js", "counter.html", None])
+def test_a_figure_lives_where_its_module_and_template_are_there(tmp_path: Path, missing: str | None) -> None:
     root = alive(tmp_path / "book")
-    if there:
-        (root / "scripts" / "counter.js").write_text(MODULE, encoding="utf-8")
-        (root / "scripts" / "counter.py").write_text("", encoding="utf-8")
+    write_sources(root / "scripts")
+    if missing:
+        (root / "scripts" / missing).unlink()
     built = build(root)
     page = built.page("book/en/02-heads")
     figures = page.css("[data-live]")
-    if not there:
+    if missing:
         assert built.code != 0
-        assert any("the module of a live figure does not exist" in warning for warning in built.warnings)
+        assert any(f"there is no {root}/scripts/{missing}" in warning for warning in built.warnings)
         assert not figures
         return
     assert built.code == 0, built.log
@@ -133,3 +140,15 @@ def test_a_figure_lives_where_its_module_is_there(tmp_path: Path, there: bool) -
         seen.page.reload()
         seen.page.wait_for_selector(".polyglot-live-off")
         assert seen.page.locator(".polyglot-live > svg").is_visible()
+
+
+def test_a_template_that_changes_makes_its_page_and_the_style_sheet_anew(tmp_path: Path) -> None:
+    root = alive(tmp_path / "book")
+    write_sources(root / "scripts")
+    build(root)
+    (root / "scripts" / "counter.html").write_text("<button>new</button>", encoding="utf-8")
+    (root / "scripts" / "counter.css").write_text(".polyglot-live button { color: red }", encoding="utf-8")
+    built = build(root)
+    assert built.read() == {"book/en/02-heads"}
+    assert built.page("book/en/02-heads").css_first(".polyglot-live-body").text() == "new"
+    assert "button{color:red}" in (built.html / "_static" / "site.css").read_text(encoding="utf-8")
