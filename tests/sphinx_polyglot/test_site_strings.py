@@ -11,7 +11,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
 from polyglot_book.config import Language
-from sphinx_polyglot.strings import SPEAKER, Catalogue, catalogue_from, own_words
+from sphinx_polyglot.strings import SPEAKER, Catalogue, load_catalogue, translations
 
 TRANSLATED = ["zh-TW", "zh-CN", "ko"]
 
@@ -29,14 +29,14 @@ def _say(catalogue: Catalogue, code: str, message: str) -> str:
 
 
 def test_every_language_has_the_same_messages() -> None:
-    messages = [list(own_words(code)) for code in TRANSLATED]
+    messages = [list(translations(code)) for code in TRANSLATED]
     assert messages[0] == messages[1] == messages[2]
     assert len(messages[0]) > 50
 
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_every_message_is_translated_with_its_placeholders(code: str) -> None:
-    for message, translation in own_words(code).items():
+    for message, translation in translations(code).items():
         assert translation.strip() and translation != message
         for placeholder in ("%s", "%(copyright)s", "%(last_updated)s"):
             assert (placeholder in translation) == (placeholder in message), message
@@ -44,8 +44,8 @@ def test_every_message_is_translated_with_its_placeholders(code: str) -> None:
 
 def test_each_chinese_is_in_its_own_script() -> None:
     simplified, traditional = (
-        set("".join(own_words("zh-CN").values())),
-        set("".join(own_words("zh-TW").values())),
+        set("".join(translations("zh-CN").values())),
+        set("".join(translations("zh-TW").values())),
     )
     assert not traditional & set("显隐错误链标题录页码复贴浅节个说")
     assert not simplified & set("顯隱錯誤尋連標題錄頁碼複貼淺節個說")
@@ -65,7 +65,7 @@ def _write_catalogue(root: Path, locale: str, messages: dict[str, str]) -> str:
 def test_the_first_catalogue_wins_and_the_second_fills_in(tmp_path: Path) -> None:
     first = _write_catalogue(tmp_path / "first", "ko", {"tiny": "하나"})
     second = _write_catalogue(tmp_path / "second", "ko", {"tiny": "둘", "huge": "셋"})
-    catalogue = catalogue_from([first, second], "sphinx", [_language("ko")])
+    catalogue = load_catalogue([first, second], "sphinx", [_language("ko")])
     assert [_say(catalogue, "ko", message) for message in ("tiny", "huge")] == ["하나", "셋"]
 
 
@@ -73,13 +73,13 @@ def test_taiwan_does_not_fall_back_to_simplified_chinese(tmp_path: Path) -> None
     _write_catalogue(tmp_path, "zh", {"A word of nobody": "简体"})
     # What Python's own search does with it:
     assert gettext.translation("sphinx", tmp_path, ["zh_TW"]).gettext("A word of nobody") == "简体"
-    catalogue = catalogue_from([str(tmp_path)], "sphinx", [_language("zh-TW")])
+    catalogue = load_catalogue([str(tmp_path)], "sphinx", [_language("zh-TW")])
     assert _say(catalogue, "zh-TW", "A word of nobody") == "A word of nobody"
 
 
-def test_own_words_come_before_the_catalogues() -> None:
+def test_translations_come_before_the_catalogues() -> None:
     folder = str(Path(sphinx.locale.__file__).parent)
-    catalogue = catalogue_from([folder], "sphinx", [_language(code) for code in TRANSLATED])
+    catalogue = load_catalogue([folder], "sphinx", [_language(code) for code in TRANSLATED])
     assert _say(catalogue, "ko", "See also") == "함께 보기"
     # Sphinx's catalogue fills in what is missing.
     assert _say(catalogue, "ko", "Index") == "색인"

@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from polyglot_book.config import Book, ConfigError, Language
 from polyhead_course.pdf.pages import Heading, Part, read_part
-from sphinx_polyglot.strings import own_words
+from sphinx_polyglot.strings import translations
 
 _SOLUTIONS = "solutions"
 _STYLE = "_static/site.css"
@@ -37,7 +37,7 @@ class Document:
 
 def bind(book: Book, language: Language, site: Path) -> Document:
     """Make the document of one language."""
-    words = own_words(language.code)
+    words = translations(language.code)
     home = site / book.folder / language.code / "index.html"
     if not home.is_file() or not (site / _STYLE).is_file():
         raise ConfigError(f"{site}: no built site with pages in {language.code}; `make site` builds it")

@@ -29,7 +29,7 @@ def notebook(built: Built, docname: str, href: str) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def test_a_page_offers_its_notebook_in_its_own_words(four: Built) -> None:
+def test_a_page_offers_its_notebook_in_its_translations(four: Built) -> None:
     name = "tiny-ko-01-masks.ipynb"
     assert offers(four, "book/ko/01-masks") == [("노트북", f"../../notebooks/{name}", name)]
     assert offers(four, "book/zh-TW/02-heads")[0][0] == "notebook 檔"

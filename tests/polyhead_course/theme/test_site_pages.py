@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from sphinx_polyglot.alternates import days_of_change
+from sphinx_polyglot.alternates import commit_dates
 from tests.building import Built
 from tests.pages import Page, check_site, english_left, parse
 
@@ -193,7 +193,7 @@ def test_the_sitemap_says_when_a_page_changed(tmp_path: Path, monkeypatch: pytes
         who = ["-c", "user.name=x", "-c", "user.email=x@localhost", "-c", "protocol.file.allow=always"]
         subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
-    assert days_of_change(tmp_path) == {}
+    assert commit_dates(tmp_path) == {}
     git("init", "whole")
     book = tmp_path / "whole/the book"
     book.mkdir()
@@ -202,10 +202,10 @@ def test_the_sitemap_says_when_a_page_changed(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setenv("GIT_COMMITTER_DATE", f"{day}T12:00:00+00:00")
         git("-C", "whole", "add", ".")
         git("-C", "whole", "commit", "-m", "-")
-    assert days_of_change(book) == {"一.md": "2026-01-03", "two.md": "2026-02-05"}
+    assert commit_dates(book) == {"一.md": "2026-01-03", "two.md": "2026-02-05"}
     # All that a clone without its history knows is when it was made.
     git("clone", "--depth=1", f"file://{tmp_path}/whole", "shallow")
-    assert days_of_change(tmp_path / "shallow/the book") == {}
+    assert commit_dates(tmp_path / "shallow/the book") == {}
 
 
 def test_a_page_is_described_by_its_first_paragraph(four: Built) -> None:

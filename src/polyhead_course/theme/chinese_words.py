@@ -1,4 +1,4 @@
-"""Marks Chinese words on a page in another language as Chinese."""
+"""Sets the `lang` of Chinese words on pages in other languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHINESE = re.compile(r"([\u3400-\u9fff]+(?:[ ·、，]+[\u3400-\u9fff]+)*)")
 
 
 class MarkChineseWords(SphinxPostTransform):
-    """Mark them with the first Chinese language of the book, except where the author has marked them."""
+    """Mark Chinese words with the book's first Chinese language, unless the author has marked them."""
 
     default_priority = 500
     formats = ("html",)
