@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import sphinx_polyglot
 from tests.books.fixtures import BOOKS
 from tests.browser import Browser
 from tests.building import Built, copy
@@ -35,6 +37,11 @@ def test_it_needs_neither_the_course_nor_its_theme(two: Built) -> None:
     assert not two.page("book/ko/trees").css("#polyglot-words")
 
 
+def test_the_readme_has_its_configuration() -> None:
+    readme = Path(sphinx_polyglot.__file__).with_name("README.md").read_text(encoding="utf-8")
+    assert (BOOKS / "two/_config.yml").read_text(encoding="utf-8") in readme
+
+
 def test_a_page_is_in_the_language_of_its_folder(two: Built) -> None:
     page = two.page("book/ko/trees")
     assert value(page.root, "lang") == "ko"
@@ -47,9 +54,15 @@ def test_a_page_is_in_the_language_of_its_folder(two: Built) -> None:
 def test_sidebar_and_neighbours_are_in_the_language_of_the_page(two: Built) -> None:
     for code, titles in {"en": ["1. Trees", "2. Ponds"], "ko": ["1. 나무"]}.items():
         assert [each.text() for each in two.page(f"book/{code}/trees").css(".bd-docs-nav a")] == titles
-    around = two.page("book/ko/trees").css(".prev-next-area a")
-    assert [value(each, "href") for each in around] == ["index.html"]
-    assert not two.page("book/en/ponds").css(".right-next")
+    # In the order of the whole book, the Korean home follows the last English page.
+    around = {
+        "ko/index": ["trees.html"],
+        "en/trees": ["index.html", "ponds.html"],
+        "en/ponds": ["trees.html"],
+    }
+    for name, hrefs in around.items():
+        links = two.page(f"book/{name}").css(".prev-next-area a")
+        assert [value(each, "href") for each in links] == hrefs
 
 
 def test_the_cells_ids_are_anchors(two: Built) -> None:
@@ -69,4 +82,4 @@ def test_the_switcher_is_on_the_page(two: Built, window: Browser) -> None:
     page.close()
     # A page without a counterpart leads to the first page of the other language.
     (link,) = two.page("book/en/ponds").css('.polyglot-switcher a[lang="ko"]')
-    assert value(link, "href") == "../ko/index.html"
+    assert value(link, "href") == "../ko/index.html" and "data-same-page" not in link.attributes

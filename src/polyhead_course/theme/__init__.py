@@ -60,7 +60,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", sharing.add_sharing)
     app.connect("html-page-context", rights.add_rights)
     app.connect("html-page-context", downloads.add_downloads)
-    # After MyST-NB and the themes (500), with the final body; `link_code` needs markup that the other removes.
+    # After MyST-NB and the themes (500). `finish_page` comes last: it removes markup that `link_code` reads.
     app.connect("html-page-context", names.link_code, priority=900)
     app.connect("html-page-context", assets.finish_page, priority=900)
     app.connect("build-finished", cards.write_cards)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from polyglot_book.config import Language
 from polyhead_course.theme.markup import simplify
-from sphinx_polyglot.strings import SPEAKER
+from sphinx_polyglot.strings import in_language
 
 MATH = '<math alttext="x"><mi>x</mi></math>'
 BLOCK = MATH.replace("<math", '<math display="block"')
@@ -15,8 +17,9 @@ CHINESE = Language("zh-TW", "zh_TW", "繁體中文", "書")
 
 
 @pytest.fixture(autouse=True)
-def language(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SPEAKER, "language", KOREAN)
+def language() -> Iterator[None]:
+    with in_language(KOREAN):
+        yield
 
 
 def test_names_and_punctuation_of_code_have_no_mark_of_their_own() -> None:
@@ -44,10 +47,10 @@ def test_a_korean_word_is_not_broken_after_a_closing_mark() -> None:
     assert simplify("<p>(mask)는</p>") == f"<p>{joined}</p>"
 
 
-def test_an_apostrophe_is_narrow_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_apostrophe_is_narrow_in_chinese() -> None:
     assert "Let’s" in simplify("<p>Let’s ‘a’</p>")
-    monkeypatch.setattr(SPEAKER, "language", CHINESE)
-    assert simplify("<p>Let’s ‘a’</p>") == "<p>Let's ‘a’</p>"
+    with in_language(CHINESE):
+        assert simplify("<p>Let’s ‘a’</p>") == "<p>Let's ‘a’</p>"
 
 
 def test_input_and_output_of_a_cell_have_names() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -17,11 +16,6 @@ CODES = ["en", "zh-TW", "zh-CN", "ko"]
 TITLES = {"en": "Tiny", "zh-TW": "小書", "zh-CN": "小书", "ko": "작은 책"}
 NAMES = {"en": "English", "zh-TW": "繁體中文", "zh-CN": "简体中文", "ko": "한국어"}
 FIRST = {"en": "1. Masks", "zh-TW": "1. 遮罩", "zh-CN": "1. 掩码", "ko": "1. 마스크"}
-SECOND = {"en": "2. Heads", "zh-TW": "2. 注意力頭", "zh-CN": "2. 注意力头", "ko": "2. 헤드"}
-
-
-def test_the_build_has_no_warnings(four: Built) -> None:
-    assert four.warnings == []
 
 
 def test_the_whole_site_passes_its_checks(four: Built) -> None:
@@ -36,48 +30,6 @@ def test_a_page_names_its_language_and_its_book(four: Built, code: str) -> None:
     logo = page.css_first("#pst-primary-sidebar a.navbar-brand")
     assert logo.text().strip() == TITLES[code]
     assert logo.attributes["href"] == "index.html"
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_the_sidebar_has_the_pages_of_one_language(four: Built, code: str) -> None:
-    page = four.page(f"book/{code}/01-masks")
-    # They stand once more below the page, for readers without scripts.
-    links = page.css("#pst-primary-sidebar nav.bd-docs-nav a")
-    assert [each.text().strip() for each in links][:2] == [FIRST[code], SECOND[code]]
-    assert len(links) == (3 if code == "en" else 2)
-    assert [each.text().strip() for each in links if each.attributes.get("aria-current")] == [FIRST[code]]
-
-
-def test_previous_and_next_stay_inside_a_language(four: Built) -> None:
-    # In the order of the whole book, the Korean home comes after the last Chinese page.
-    assert four.page("book/ko/index").css_first(".left-prev") is None
-    assert four.page("book/zh-CN/02-heads").css_first(".right-next") is None
-    assert four.page("book/ko/01-masks").css_first(".right-next").attributes["href"] == "02-heads.html"
-    assert four.page("book/ko/01-masks").css_first(".left-prev").attributes["href"] == "index.html"
-    # Firefox fetches such a page ahead, which the policy forbids.
-    assert four.page("book/ko/01-masks").css('link[rel="next"]') == []
-
-
-WORDS = {
-    "zh-TW": {"Show code": "顯示程式碼", "Note": "說明", "next": "下一頁", "heading": "連到這個標題"},
-    "zh-CN": {"Show code": "显示代码", "Note": "说明", "next": "下一页", "heading": "链接到此标题"},
-    "ko": {"Show code": "코드 보기", "Note": "참고", "next": "다음", "heading": "이 제목으로 가는 링크"},
-    "en": {
-        "Show code": "Show code cell source",
-        "Note": "Note",
-        "next": "next",
-        "heading": "Link to this heading",
-    },
-}
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_the_interface_speaks_the_language(four: Built, code: str) -> None:
-    page, words = four.page(f"book/{code}/01-masks"), WORDS[code]
-    assert page.css_first("details.hide .collapsed").text() == words["Show code"]
-    assert page.css_first(".admonition.note .admonition-title").text().strip() == words["Note"]
-    assert page.css_first(".right-next .prev-next-subtitle").text() == words["next"]
-    assert page.css_first("h2 .headerlink").attributes["title"] == words["heading"]
 
 
 def test_the_scanner_finds_english() -> None:
@@ -150,14 +102,6 @@ def test_the_switcher_leads_to_the_same_page(four: Built, code: str) -> None:
     assert [each["lang"] for each in links if each.get("aria-current")] == [code]
 
 
-def test_the_switcher_leads_home_where_a_page_has_no_sister(four: Built) -> None:
-    links = [each.attributes for each in four.page("book/en/03-only").css(".polyglot-switcher a")]
-    found = {each["lang"]: each for each in links}
-    assert found["ko"]["href"] == "../ko/index.html"
-    assert "data-same-page" not in found["ko"]
-    assert "data-same-page" in found["en"]
-
-
 def _sisters(page: Page) -> dict[str, str]:
     """Give the addresses of a page by language, as search engines read them."""
     links = [each.attributes for each in page.css('link[rel="alternate"]')]
@@ -208,11 +152,6 @@ def test_the_sitemap_says_when_a_page_changed(tmp_path: Path, monkeypatch: pytes
     assert commit_dates(tmp_path / "shallow/the book") == {}
 
 
-def test_a_page_is_described_by_its_first_paragraph(four: Built) -> None:
-    meta = four.page("book/ko/01-masks").css('meta[name="description"]')
-    assert [each.attributes["content"] for each in meta] == ["마스크는 쿼리가 볼 수 있는 곳을 알려 줍니다."]
-
-
 def test_source_in_an_output_is_highlighted_below_its_name(four: Built) -> None:
     caption, listing = four.page("book/en/03-only").css("#listing > .cell_output > *")
     assert caption.tag == "p" and caption.text() == "tiny.heads · halve"
@@ -227,16 +166,6 @@ def test_a_page_has_one_viewport_an_icon_and_no_theme_before_its_script(four: Bu
     assert len(page.css('meta[name="viewport"]')) == 1
     assert "data-theme" not in page.root.attributes
     assert len(page.css('link[rel="icon"]')) == 1
-
-
-def test_no_page_loads_search_mathjax_or_thebe(four: Built) -> None:
-    for path in four.html.rglob("book/**/*.html"):
-        text = path.read_text(encoding="utf-8")
-        assert not re.search("searchindex|searchtools|mathjax|thebe|unpkg|jsdelivr", text, re.IGNORECASE), (
-            path
-        )
-    assert not (four.html / "searchindex.js").exists()
-    assert not (four.html / "genindex.html").exists()
 
 
 def test_the_landing_page_offers_every_language(four: Built) -> None:
