@@ -31,6 +31,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("polyglot_library", [], "", [list])
     app.add_config_value("polyglot_verdicts", None, "", [dict])
 
+    # With a notebook as a dict, after its cells are marked: extensions may change it before it is parsed.
+    app.add_event("polyglot-notebook-read")
     app.connect("config-inited", addresses.configure)
     app.connect("config-inited", configure)
     # After 800: Sphinx loads its own catalogues then.

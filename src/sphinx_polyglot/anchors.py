@@ -47,6 +47,7 @@ def mark_cells(app: Sphinx, docname: str, source: list[str]) -> None:
             cell["source"] = f"% {_MARK} {identifier}\n\n{cell['source']}"
         elif cell["cell_type"] == "code":
             cell.setdefault("metadata", {})[_METADATA] = identifier
+    app.emit("polyglot-notebook-read", notebook)
     source[0] = json.dumps(notebook, ensure_ascii=False)
 
 

@@ -55,7 +55,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", private.cache_highlighting)
     app.connect("env-before-read-docs", reference.read_before_forks)
     app.connect("env-before-read-docs", private.use_all_processors)
-    app.connect("source-read", live.carry_data)
+    app.connect("polyglot-notebook-read", live.carry_data)
     app.connect("env-updated", reference.refresh_links)
     app.connect("html-page-context", sharing.add_sharing)
     app.connect("html-page-context", rights.add_rights)

@@ -22,8 +22,6 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
-from polyglot_book.ipynb import NotebookError, parse_notebook
-
 _ENDING = ".live+json"
 # Where the modules are on the site, so that what they load lies where it lies in the package.
 LIVE = Path("figures", "live")
@@ -32,23 +30,18 @@ _URL = re.compile(r"""new URL\(\s*["']([^"'`]+)["'],\s*import\.meta\.url\s*\)"""
 METADATA = "polyglot_live"
 
 
-# Sphinx event: source-read
-def carry_data(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Move the data of each cell to its metadata: the notebook's parser knows no such output."""
-    if _ENDING not in source[0] or Path(app.env.doc2path(docname)).suffix != ".ipynb":
-        return
-    try:
-        notebook = parse_notebook(source[0], docname, check=False)
-    except NotebookError:
-        return  # The notebook's parser says what is wrong with it.
+# Sphinx event: polyglot-notebook-read
+def carry_data(app: Sphinx, notebook: dict[str, Any]) -> None:
+    """Move the data of each cell to its metadata: the notebook's parser does not know this type of output."""
+    is_live = False
     for cell in notebook.get("cells", []):
         for output in cell.get("outputs", []):
             for kind in [each for each in output.get("data", {}) if each.endswith(_ENDING)]:
                 cell.setdefault("metadata", {})[METADATA] = output["data"].pop(kind)
-    for path in folder_of(app.config, Path(app.srcdir)).glob("*"):
+                is_live = True
+    for path in folder_of(app.config, Path(app.srcdir)).glob("*") if is_live else ():
         if path.suffix in _SOURCES:
             app.env.note_dependency(str(path))
-    source[0] = json.dumps(notebook, ensure_ascii=False)
 
 
 def folder_of(config: Config, source: Path) -> Path:

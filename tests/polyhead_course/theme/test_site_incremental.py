@@ -69,11 +69,7 @@ def test_incremental_builds(tmp_path: Path) -> None:
 
     # A new page, and a name that no longer exists.
     (root / "book/ko/03-only.ipynb").write_bytes((root / "book/ko/01-masks.ipynb").read_bytes())
-    edit(
-        root / "_toc.yml",
-        "  - file: book/ko/02-names\n",
-        "  - file: book/ko/02-names\n  - file: book/ko/03-only\n",
-    )
+    edit(root / "_toc.yml", "ko/02-names\n", "ko/02-names\n  - file: book/ko/03-only\n")
     edit(root / "shapes/kinds.py", "Corner", "Vertex")
     added = build(root)
     assert added.read() == {"book/ko/03-only", "book/ko/index", "book/api", "book/api-more"}
@@ -83,11 +79,7 @@ def test_incremental_builds(tmp_path: Path) -> None:
     # Its counterpart, and without it again.
     page = root / "book/en/03-only.ipynb"
     page.write_bytes((root / "book/en/01-masks.ipynb").read_bytes())
-    edit(
-        root / "_toc.yml",
-        "  - file: book/en/02-names\n",
-        "  - file: book/en/02-names\n  - file: book/en/03-only\n",
-    )
+    edit(root / "_toc.yml", "en/02-names\n", "en/02-names\n  - file: book/en/03-only\n")
     link = build(root).page("book/ko/03-only").css_first('.polyglot-switcher a[lang="en"]')
     assert value(link, "href") == "../en/03-only.html"
     page.unlink()
