@@ -29,7 +29,7 @@ def test_every_cell_is_an_anchor_in_every_language(four: Built, code: str) -> No
     assert [name for name in ids if not name.startswith("figure-")] == CELLS
 
 
-def test_an_anchor_stands_on_what_the_cell_became(four: Built) -> None:
+def test_an_anchor_is_on_the_node_of_its_cell(four: Built) -> None:
     page = four.page("book/ko/01-masks")
     assert page.css_first("#why").tag == "section"
     assert page.css_first("#why h2").text().startswith("마스크가 필요한 이유")

@@ -53,13 +53,13 @@ def test_each_section_has_its_own_text(four: Built) -> None:
 
 def test_a_page_loads_nothing_of_the_search_before_it_is_used(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
-        asked: list[str] = []
-        seen.page.on("request", lambda request: asked.append(request.url))
+        requests: list[str] = []
+        seen.page.on("request", lambda request: requests.append(request.url))
         seen.page.goto("en/01-masks.html", wait_until="networkidle")
-        assert not [url for url in asked if "search" in url or "pagefind" in url]
+        assert not [url for url in requests if "search" in url or "pagefind" in url]
         assert search(seen.page, "mask")
-        assert [url for url in asked if "/tiny/pagefind/en/" in url]
-        assert not [url for url in asked if "/pagefind/ko/" in url]
+        assert [url for url in requests if "/tiny/pagefind/en/" in url]
+        assert not [url for url in requests if "/pagefind/ko/" in url]
         assert seen.problems() == []
 
 
@@ -94,7 +94,7 @@ def test_the_search_finds(
         assert seen.problems() == []
 
 
-def test_nothing_found_is_said(window: Browser, address: str) -> None:
+def test_no_result_is_a_message(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         seen.page.goto("ko/index.html")
         assert search(seen.page, "zzzz") == []

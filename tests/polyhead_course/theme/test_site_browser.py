@@ -1,4 +1,4 @@
-"""What only a browser shows: the switcher keeps the place, the landing page suggests, nothing is missing."""
+"""What only a browser shows: the switcher keeps the place, the first page suggests, nothing is missing."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_switcher_works_without_scripts(window: Browser, address: str) -> No
         ("fr-FR", None),
     ],
 )
-def test_the_landing_page_suggests_the_readers_language(
+def test_the_first_page_suggests_the_readers_language(
     window: Browser, address: str, locale: str, code: str | None
 ) -> None:
     with visit(window, address, locale=locale) as seen:

@@ -47,10 +47,10 @@ def test_messengers_learn_what_a_page_is(four: Built) -> None:
 
 
 def test_the_entrance_says_the_same_as_the_page_it_leads_to(four: Built) -> None:
-    entrance, landing = four.page("index"), four.page("book/index")
+    root, first = four.page("index"), four.page("book/index")
     taglines = "A book for tests 測試用的書 测试用的书 시험용 책"
-    assert meta(entrance)["description"] == meta(landing)["description"] == [taglines]
-    for page in (entrance, landing):
+    assert meta(root)["description"] == meta(first)["description"] == [taglines]
+    for page in (root, first):
         assert value(page.css_first("link[rel=canonical]"), "href") == "https://example.org/tiny/book/"
         assert data(page)["@type"] == "Course" and data(page)["inLanguage"] == CODES
 
