@@ -31,6 +31,7 @@ class DecoderAdapter:
     `calls` keeps the arguments of each call.
 
     Example:
+        >>> import torch
         >>> decoder = DecoderAdapter(lambda input_ids: torch.zeros(*input_ids.shape, 7))
         >>> decoder(torch.tensor([[3, 1]])).shape, decoder.takes("mask")
         (torch.Size([1, 2, 7]), False)

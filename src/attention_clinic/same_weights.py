@@ -41,8 +41,8 @@ def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Itera
     found.calls = tuple(decoder.calls)
     if not found:
         return
-    known = _planted_names if isinstance(twin, SmallDecoder) else _changed_names
-    names = known(twin, named, lambda form: _agrees(form, ids, actual))
+    find_names = _planted_names if isinstance(twin, SmallDecoder) else _changed_names
+    names = find_names(twin, named, lambda form: _agrees(form, ids, actual))
     for name in ("differs",) if names is None and not named else names or ():
         yield name, found
 

@@ -28,7 +28,15 @@ SECONDS = 2.0
 
 
 class Stopped(Exception):
-    """A call without a usable output; `finding` says why, `error` is what was raised, if anything was."""
+    """A call without a usable output; `finding` says why, `error` is what was raised, if anything was.
+
+    Example:
+        >>> try:
+        ...     Trial(None).call(lambda: 1 / 0)
+        ... except Stopped as stop:
+        ...     print(stop.finding)
+        ✗ Your function stopped with ZeroDivisionError: division by zero.
+    """
 
     def __init__(self, finding: Finding, error: BaseException | None = None) -> None:
         """Take the finding."""
@@ -45,6 +53,12 @@ class Trial:
 
     `conduct` has a finding for each side effect so far: "prints", "mutates", "reseeds", "settings". Random
     numbers, gradients, the default dtype and warnings are restored after each call.
+
+    Example:
+        >>> trial = Trial(lambda x: print(x.shape))
+        >>> trial.call(trial.candidate, torch.zeros(2))
+        >>> print(trial.conduct["prints"])
+        ✗ It prints: torch.Size([2])
     """
 
     def __init__(self, candidate: Any, seconds: float = SECONDS, quiet: bool = True) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attention_clinic import diagnose, planted
-from attention_clinic.planted import BUGS, CLASSES, PROBES, made
+from attention_clinic.planted import BUGS, CLASSES, PROBES, build
 from attention_clinic.small import SmallDecoder
 from attention_clinic.wording import SENTENCES
 from tests.attention_clinic.clinic_cases.decoders import AttentionAlone, Nano, TinyLlama
@@ -104,7 +104,7 @@ def test_diagnose_names_a_planted_bug(bug):
 def test_diagnose_names_two_at_once(pair):
     names = pair.split()
     kinds = tuple(CLASSES[name] for name in names)
-    ill = made(type("Ill", kinds, {}))
+    ill = build(type("Ill", kinds, {}))
     assert sorted(diagnose(ill, "decoder").names) == sorted(names)
 
 
@@ -204,5 +204,5 @@ def test_a_cache_that_raises_does_not_hide_the_rest():
         def new_cache(self):
             raise RuntimeError("no room")
 
-    assert set(diagnose(made(Ill), "decoder").names) == {"padding_ignored", "raises"}
+    assert set(diagnose(build(Ill), "decoder").names) == {"padding_ignored", "raises"}
     assert isinstance(planted.planted(), SmallDecoder)

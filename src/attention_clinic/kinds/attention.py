@@ -74,15 +74,15 @@ def mistakes(
     hidings = HIDING if mask is not None else [""]
     stages = itertools.product(INPUTS, SCALES, hidings, WEIGHING)
     given = (query, key, value)
-    for made in sorted(stages, key=lambda each: sum(map(bool, each))):
-        names = tuple(filter(None, made))
+    for choice in sorted(stages, key=lambda each: sum(map(bool, each))):
+        names = tuple(filter(None, choice))
         if (
             not names
             or len(names) > most
             or {"no_softmax"} < {*names} & {"no_softmax", "mask_after", "mask_zero"}
         ):
             continue
-        places, scale, hiding, weighing = made
+        places, scale, hiding, weighing = choice
         q, k, v = (given[place] for place in INPUTS[places])
         if places == "queries_keys_swapped" and query.shape != key.shape:
             continue

@@ -58,7 +58,7 @@ def _joined(each: Named) -> Named:
 
 
 def misfit(case: Case) -> Case:
-    """Heads that do not stand side by side do not fit W_O; they fit the part of it that is one head's."""
+    """Heads that are not concatenated do not fit W_O; they fit the rows of it that are one head's."""
     x, heads, W_O = (case.inputs[name] for name in ("x", "heads", "W_O"))
     part = W_O[: heads[0][0].shape[1]]
 

@@ -58,7 +58,7 @@ def join(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int
 def repeat(
     batch: int, heads: int, num_tokens: int, size: int, groups: int, digits: int | None = None
 ) -> Case:
-    """Each head of keys or values serves `groups` heads of queries that stand side by side."""
+    """Each head of keys or values serves `groups` neighbouring heads of queries."""
     (x,) = samples((batch, heads, num_tokens, size), digits=digits)
 
     def mistakes() -> Named:
