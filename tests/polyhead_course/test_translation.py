@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -272,7 +274,7 @@ def test_a_row_of_weights_belongs_to_the_character_that_is_written():
     assert looked[-1] == "Friday"
 
 
-# ---- training
+# ---- training and files
 
 
 def test_the_loss_is_the_mean_over_characters_and_no_padding():
@@ -287,9 +289,6 @@ def test_the_loss_is_the_mean_over_characters_and_no_padding():
     assert_close(total, sum(each))
 
 
-# ---- files and the command line
-
-
 def test_saved_and_loaded_it_is_the_same(tmp_path):
     ours = load_translator()
     ours.save(tmp_path / "own.safetensors")
@@ -298,3 +297,13 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
     assert again.translate("Nov 20, 2026", "ko").text == "2026. 11. 20."
     for name, weight in again.model.state_dict().items():
         assert torch.equal(weight, ours.model.state_dict()[name])
+
+
+def test_translating_needs_neither_babel_nor_matplotlib():
+    code = (
+        "import sys; sys.modules['babel'] = sys.modules['matplotlib'] = None\n"
+        "from polyhead_course.models.translation import translate\n"
+        "print(translate('20 Nov 2026', 'ko').text)"
+    )
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "2026. 11. 20.\n", "")
