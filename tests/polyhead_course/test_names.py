@@ -132,7 +132,7 @@ def test_a_distribution_belongs_to_the_caller(context):
 # ---- the checkpoint
 
 
-def test_the_checkpoint_is_small_and_says_how_it_was_made(writer):
+def test_the_checkpoint_is_small_and_has_its_provenance(writer):
     assert CHECKPOINT.stat().st_size < 1_000_000
     expected = "python -m polyhead.names train --out src/polyhead/checkpoints/names.safetensors"
     assert writer.facts["command"] == expected

@@ -203,7 +203,7 @@ def test_the_right_sources_of_one_date():
     source = source_tokens("Friday, November 20, 2026", "ko")
     assert source == ("<ko>", "Friday", ",", "November", "2", "0", ",", "2", "0", "2", "6")
     target = "2026년 11월 20일 금요일"
-    pairs = {(target[row], row): (kind, place) for kind, row, place in right_sources(source, target)}
+    pairs = {(target[row], row): (kind, column) for kind, row, column in right_sources(source, target)}
     assert pairs == {
         ("2", 0): ("digits", 7), ("0", 1): ("digits", 8), ("2", 2): ("digits", 9), ("6", 3): ("digits", 10),
         ("1", 6): ("months", 3), ("1", 7): ("months", 3),
@@ -226,7 +226,7 @@ def test_the_right_sources_of_one_date():
 # ---- the committed checkpoint
 
 
-def test_the_checkpoint_is_small_and_says_how_it_was_made():
+def test_the_checkpoint_is_small_and_has_its_provenance():
     assert CHECKPOINT.stat().st_size < 2_000_000
     facts = load_translator().facts
     assert facts["command"].startswith("python -m polyhead.translation train")
@@ -268,10 +268,10 @@ def test_translations_by_hand(to, text, length):
 
 def test_a_row_of_weights_belongs_to_the_character_that_is_written():
     got = translate("Friday, November 20, 2026", "zh-TW")
-    looked = [got.source_tokens[place] for place in got.weights.argmax(dim=1)]
-    assert looked[:4] == ["2", "0", "2", "6"]
-    assert looked[5:7] == ["November", "November"]
-    assert looked[-1] == "Friday"
+    largest = [got.source_tokens[column] for column in got.weights.argmax(dim=1)]
+    assert largest[:4] == ["2", "0", "2", "6"]
+    assert largest[5:7] == ["November", "November"]
+    assert largest[-1] == "Friday"
 
 
 # ---- training and files
@@ -291,8 +291,8 @@ def test_the_loss_is_the_mean_over_characters_and_no_padding():
 
 def test_saved_and_loaded_it_is_the_same(tmp_path):
     ours = load_translator()
-    ours.save(tmp_path / "own.safetensors")
-    again = Translator.load(tmp_path / "own.safetensors")
+    ours.save(tmp_path / "copy.safetensors")
+    again = Translator.load(tmp_path / "copy.safetensors")
     assert again.facts == ours.facts
     assert again.translate("Nov 20, 2026", "ko").text == "2026. 11. 20."
     for name, weight in again.model.state_dict().items():
