@@ -30,6 +30,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("polyglot_terms", None, "", [str])
     app.add_config_value("polyglot_library", [], "", [list])
     app.add_config_value("polyglot_verdicts", None, "", [dict])
+    app.add_config_value("polyglot_language_call", "", "", [str])
 
     # With a notebook as a dict, after its cells are marked: extensions may change it before it is parsed.
     app.add_event("polyglot-notebook-read")

@@ -90,7 +90,7 @@ def test_comments_in_code_give_shapes_only(book: Book) -> None:
     """They are the same in every language: `# (batch, num_tokens)`, `# 4 × (2, 3, 5)`, `# (4, 6) each`."""
     shape = re.compile(r"(\d+ × )?\(.*\)( each)?")
     told = [
-        f"{chapter.where}#{cell.id}: {token.string}"
+        f"{chapter.file}#{cell.id}: {token.string}"
         for chapter in read_all(book)[0].values()
         for cell in chapter.code
         for token in tokenize.generate_tokens(io.StringIO(cell.source).readline)

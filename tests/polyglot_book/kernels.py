@@ -32,7 +32,7 @@ class Kernels:
 
 def make(tiny: TinyBook, *names: str, everything: bool = False) -> tuple[bool, list[str]]:
     lines: list[str] = []
-    return make_notebooks(tiny.book, names, everything=everything, jobs=2, say=lines.append), lines
+    return make_notebooks(tiny.book, names, everything=everything, jobs=2, report=lines.append), lines
 
 
 def stored(tiny: TinyBook) -> dict[str, bytes]:

@@ -150,7 +150,7 @@ def test_sync_changes_nothing_where_a_chapter_cannot_be_read(tiny: TinyBook) -> 
     tiny.edit(EN, "x = 6", "x = 5")
     tiny.edit("chapters/zh-CN/01-one.md", ":id: setup\n", "")
     before = tiny.read(KO)
-    with pytest.raises(ValueError, match="code cell without id"):
+    with pytest.raises(ValueError, match="a header with an id"):
         sync(tiny.book, print)
     assert tiny.read(KO) == before
 

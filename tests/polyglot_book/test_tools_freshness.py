@@ -52,22 +52,16 @@ def test_a_clone_executes_nothing_until_its_library_changes(
     assert make(edited) == (True, [])
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", "3", '{"library": {', "folder"])
+@pytest.mark.parametrize("content", [None, "", "[]", "3", '{"library": {'])
 def test_losing_what_this_machine_knows_changes_nothing(
     tiny: TinyBook, kernels: Kernels, content: str | None
 ) -> None:
     make(tiny)
-    path = tiny.root / "_build/notebooks.json"
+    path = tiny.root / "_build/runs.jsonl"
     path.unlink()
-    if content == "folder":
-        path.mkdir()
-    elif content is not None:
+    if content is not None:
         path.write_text(content)
     tiny.edit(LIBRARY, "class Drawing", "class  Drawing")
-    if content == "folder":
-        with pytest.raises(OSError, match=r"notebooks\.json"):
-            pending(tiny.book)
-        return
     assert len(pending(tiny.book)) == 4
     tiny.edit(LIBRARY, "class  Drawing", "class Drawing")
     assert make(tiny) == (True, [])
@@ -77,7 +71,7 @@ def test_losing_what_this_machine_knows_changes_nothing(
 def test_notebooks_without_a_record_are_executed(tiny: TinyBook, kernels: Kernels) -> None:
     make(tiny)
     (tiny.root / "book/runs.jsonl").unlink()
-    (tiny.root / "_build/notebooks.json").unlink()
+    (tiny.root / "_build/runs.jsonl").unlink()
     assert len(pending(tiny.book)) == 4
 
 

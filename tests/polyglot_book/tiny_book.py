@@ -6,10 +6,9 @@ from pathlib import Path
 
 from polyglot_book.chapters import read_all, text_hash
 from polyglot_book.config import Book
-from polyglot_book.freshness import Inputs, Memory, Run, result_hash
+from polyglot_book.freshness import Inputs, Run, Runs, result_hash
 from polyglot_book.ipynb import write_notebook
 from polyglot_book.notebooks import make_notebook
-from polyglot_book.violations import Violation
 
 CONFIG = """\
 title: Tiny
@@ -20,6 +19,7 @@ sphinx:
     polyglot_folder: book
     polyglot_terms: terms.yml
     polyglot_library: [src/tinylib]
+    polyglot_language_call: set_language
     polyglot_languages:
       en: {locale: en, name: English, title: Tiny}
       zh-TW: {locale: zh_TW, name: 繁體中文, title: 小書, tagline: 一本小書}
@@ -158,8 +158,7 @@ class TinyBook:
     def pretend_to_execute(self) -> None:
         """Store notebooks as if they had been executed, without starting a kernel."""
         book = self.book
-        memory, names = Memory(book), set()
-        inputs = Inputs(book, memory.library_hash())
+        runs, names, inputs = Runs(book), set(), Inputs(book)
         for (code, stem), chapter in read_all(book)[0].items():
             notebook = make_notebook(chapter)
             number = 0
@@ -169,11 +168,6 @@ class TinyBook:
                     cell.execution_count = number
             write_notebook(notebook, book.notebooks_dir(code) / f"{stem}.ipynb")
             before = inputs.hash(inputs.of_chapter(code, chapter.text), None)
-            memory.add(Run(f"{code}/{stem}", before, result_hash(notebook)))
+            runs.add(Run(f"{code}/{stem}", before, result_hash(notebook)))
             names.add(f"{code}/{stem}")
-        memory.write(names)
-
-
-def found(violations: list[Violation]) -> set[tuple[str, str]]:
-    """Give file and cell of each violation."""
-    return {(each.where, each.cell) for each in violations}
+        runs.write(names)

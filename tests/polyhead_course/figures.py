@@ -327,10 +327,7 @@ def curves(
     found = []
     for group in parts(axes, "line2d"):
         colour = re.search(r"(?:stroke|fill): (#\w+)", style(group))
-        if group.find(f"{SVG}path") is None:
-            corners = marks(group)
-        else:
-            corners = shapes(group)[0].corners
+        corners = marks(group) if group.find(f"{SVG}path") is None else shapes(group)[0].corners
         found.append((colour[1] if colour else INK, [(x(place.x), y(place.y)) for place in corners]))
     return found
 

@@ -15,8 +15,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from polyglot_book.config import Language
+from polyglot_book.copies import LAB, has_solutions, install_code, reader_copy, student_copy
 from polyglot_book.ipynb import read_notebook, write_notebook
-from polyglot_book.take_along import WORKSHOP, for_students, has_solutions, install_code, take_along
 from sphinx_polyglot.addresses import github_name, site_address
 from sphinx_polyglot.languages import Pages
 from sphinx_polyglot.strings import translate
@@ -75,13 +75,13 @@ def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> 
     install = install_code(settings["import"], pip) if site and pip else ""
     names = {translate("Notebook"): f"{prefix}{path.stem}.ipynb"}
     write_notebook(
-        take_along(notebook, address, install=install), folder / f"{prefix}{path.stem}.ipynb", check=False
+        reader_copy(notebook, address, install=install), folder / f"{prefix}{path.stem}.ipynb", check=False
     )
     if has_solutions(notebook):
         name = f"{prefix}{path.stem}-student.ipynb"
         note = translate("For students: this copy has neither solutions nor outputs.")
         write_notebook(
-            take_along(for_students(notebook), address, note=f"*{note}*", install=install),
+            reader_copy(student_copy(notebook), address, note=f"*{note}*", install=install),
             folder / name,
             check=False,
         )
@@ -93,6 +93,6 @@ def _launch_links(config: Config, language: Language, stem: str, name: str) -> l
     """Return the links that open a notebook in Colab and in Binder."""
     project = github_name(config)
     colab = f"https://colab.research.google.com/github/{project}/blob/{FOLDER}/{name}"
-    inside = quote(f"{WORKSHOP}/{language.code}/{stem}.ipynb", safe="")
+    inside = quote(f"{LAB}/{language.code}/{stem}.ipynb", safe="")
     binder = f"https://mybinder.org/v2/gh/{project}/HEAD?labpath={inside}"
     return [Entry(translate("Open in Colab"), colab), Entry(translate("Open in Binder"), binder)]

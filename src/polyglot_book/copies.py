@@ -1,6 +1,6 @@
-"""Makes copies of notebooks to take along: plain Markdown, and figures that show before a cell is run.
+"""Makes copies of notebooks for readers: CommonMark, and figures that every program shows.
 
-The stored notebooks are what the site is built from and what the tests compare; the copies are for readers.
+The site is built from the stored notebooks, and the tests compare these; the copies are for readers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from polyglot_book.commonmark import to_commonmark
 from polyglot_book.config import Book
 from polyglot_book.ipynb import (
     SVG,
@@ -24,32 +25,31 @@ from polyglot_book.ipynb import (
     read_notebook,
     write_notebook,
 )
-from polyglot_book.plain import plain
 
 _v4: Any = nbformat.v4  # its functions carry no types
 _new_node: Any = NotebookNode
-# The folder of copies to work in, below the book's root.
-WORKSHOP = "lab"
+# The folder of the copies, below the book's root.
+LAB = "lab"
 _LINK = re.compile(r"\]\(((?:[\w-]+\.ipynb)?)((?:#[\w-]+)?)\)")
-# Gives the address of another page of the same language: its stem, and an anchor with its `#`, or nothing.
+# From the stem of another page of the same language, and an anchor with its `#` or "", to an address.
 Address = Callable[[str, str], str]
 
 
 def has_solutions(notebook: NotebookNode) -> bool:
-    """Whether a copy for students differs from the whole one."""
+    """Whether a notebook has solutions, which a copy for students lacks."""
     return any(map(is_solution, notebook.cells))
 
 
-def take_along(
+def reader_copy(
     notebook: NotebookNode, address: Address | None = None, *, note: str = "", install: str = ""
 ) -> NotebookNode:
     """Copy a notebook for a reader.
 
     Args:
         notebook: A stored notebook, which stays as it is.
-        address: Where the other pages are; None where they lie beside the copy.
-        note: A text before everything else.
-        install: Code that comes before the chapter's own.
+        address: The addresses of the other pages; None if they are beside the copy.
+        note: A text for a cell at the beginning.
+        install: Code for a cell before the chapter's cells.
     """
     result = copy.deepcopy(notebook)
     for cell in result.cells:
@@ -57,7 +57,7 @@ def take_along(
         for key in ("mystnb", "of"):
             cell.metadata.pop(key, None)
         if cell.cell_type == "markdown":
-            cell.source = _with_links(plain(cell.source), address)
+            cell.source = _with_links(to_commonmark(cell.source), address)
         for output in cell.get("outputs", []):
             if SVG in output.get("data", {}):
                 output.data = _figure(output.data[SVG], alt)
@@ -69,7 +69,7 @@ def take_along(
     return result
 
 
-def for_students(notebook: NotebookNode) -> NotebookNode:
+def student_copy(notebook: NotebookNode) -> NotebookNode:
     """Copy a notebook without its solutions and without any output."""
     result = copy.deepcopy(notebook)
     result.cells = [cell for cell in result.cells if not is_solution(cell)]
@@ -79,19 +79,19 @@ def for_students(notebook: NotebookNode) -> NotebookNode:
 
 
 def _with_links(text: str, address: Address | None) -> str:
-    """Let the links of a Markdown cell lead somewhere in a copy: to its cells in JupyterLab's words."""
+    """Rewrite the links between pages for a copy; JupyterLab writes a cell's anchor as `#cell-id=`."""
 
-    def lead(found: re.Match[str]) -> str:
-        page, anchor = found.groups()
+    def target(match: re.Match[str]) -> str:
+        page, anchor = match.groups()
         if page and address:
             return f"]({address(page.removesuffix('.ipynb'), anchor)})"
         return f"]({page}{anchor.replace('#', '#cell-id=')})"
 
-    return _LINK.sub(lead, text)
+    return _LINK.sub(target, text)
 
 
 def _figure(svg: str, alt: str) -> NotebookNode:
-    """Show a figure as an image: programs that do not trust a notebook hide SVG, but not this."""
+    """Return a figure as an image: programs that do not trust a notebook hide SVG, but not images."""
     alt = " ".join(alt.split())
     address = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
     html = f'<img alt="{escape(alt)}" src="{address}">'
@@ -100,23 +100,31 @@ def _figure(svg: str, alt: str) -> NotebookNode:
 
 
 def install_code(package: str, arguments: Sequence[str]) -> str:
-    """Write the cell that installs a package, and what else pip is told to, where it is missing."""
-    lines = [f"if importlib.util.find_spec({package!r}) is None:"]
+    """Return the code that installs a package where it is missing.
+
+    >>> print(install_code("polyhead", ["polyhead==0.1.0", "--no-deps d2l"]))
+    import importlib.util
+    <BLANKLINE>
+    if importlib.util.find_spec('polyhead') is None:
+        %pip install -q polyhead==0.1.0
+        %pip install -q --no-deps d2l
+    """
+    lines = ["import importlib.util", "", f"if importlib.util.find_spec({package!r}) is None:"]
     lines += [f"    %pip install -q {each}" for each in arguments]
-    return "\n".join(["import importlib.util", "", *lines])
+    return "\n".join(lines)
 
 
-def fill_workshop(book: Book) -> list[str]:
-    """Write copies of all notebooks into the folder to work in, `lab/<language>/<stem>.ipynb`.
+def copy_notebooks(book: Book) -> list[str]:
+    """Copy all notebooks to a folder for work in them, as `lab/<language>/<stem>.ipynb`.
 
     Returns:
-        The notebooks that were copied. A copy that exists may hold somebody's work and is not replaced.
+        The names of the copied notebooks. A copy that exists may hold somebody's work and is not replaced.
     """
     copied = []
     for code in book.languages:
         for path in sorted(book.notebooks_dir(code).glob("*.ipynb")):
-            target = book.root / WORKSHOP / code / path.name
+            target = book.root / LAB / code / path.name
             if not target.exists():
-                write_notebook(take_along(read_notebook(path)), target)
+                write_notebook(reader_copy(read_notebook(path)), target)
                 copied.append(f"{code}/{path.stem}")
     return copied

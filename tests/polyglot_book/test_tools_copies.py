@@ -10,9 +10,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from polyglot_book.__main__ import main
+from polyglot_book.commonmark import to_commonmark
+from polyglot_book.copies import has_solutions, install_code, reader_copy, student_copy
 from polyglot_book.ipynb import read_notebook
-from polyglot_book.plain import plain
-from polyglot_book.take_along import for_students, has_solutions, install_code, take_along
 from tests.polyglot_book.tiny_book import TinyBook
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>잎</text></svg>'
@@ -57,9 +57,9 @@ def notebook() -> NotebookNode:
 )
 def test_directives_become_markdown_that_every_reader_shows(myst: str, markdown: str | None) -> None:
     if markdown is not None:
-        assert plain(myst) == markdown
+        assert to_commonmark(myst) == markdown
     else:
-        assert re.findall("<summary>(.*)</summary>\n\n(.*)\n\n</details>", plain(myst)) == [
+        assert re.findall("<summary>(.*)</summary>\n\n(.*)\n\n</details>", to_commonmark(myst)) == [
             ("Two", "1"),
             ("Of them", "2"),
         ]
@@ -67,7 +67,7 @@ def test_directives_become_markdown_that_every_reader_shows(myst: str, markdown:
 
 def test_a_copy_shows_its_figures_and_leads_to_the_other_pages(notebook: NotebookNode) -> None:
     before = nbformat.writes(notebook)
-    copy = take_along(notebook, lambda stem, anchor: f"https://x.org/{stem}.html{anchor}", install="pass")
+    copy = reader_copy(notebook, lambda stem, anchor: f"https://x.org/{stem}.html{anchor}", install="pass")
     nbformat.validate(copy)
     assert nbformat.writes(notebook) == before
     assert [cell.id for cell in copy.cells] == ["install", *(cell.id for cell in notebook.cells)]
@@ -84,19 +84,19 @@ def test_a_copy_shows_its_figures_and_leads_to_the_other_pages(notebook: Noteboo
 
 
 def test_beside_its_neighbours_a_copy_leads_to_them(notebook: NotebookNode) -> None:
-    assert "[2](02-b.ipynb#cell-id=why)" in take_along(notebook).cells[0].source
+    assert "[2](02-b.ipynb#cell-id=why)" in reader_copy(notebook).cells[0].source
 
 
 def test_the_links_of_a_table_in_an_output_lead_there_too(notebook: NotebookNode) -> None:
     table = new_output("execute_result", data={"text/markdown": "| [2](02-b.ipynb#why) |", "text/plain": "2"})
     notebook.cells[3].outputs = [table]
-    copy = take_along(notebook, lambda stem, anchor: f"https://x.org/{stem}.html{anchor}")
+    copy = reader_copy(notebook, lambda stem, anchor: f"https://x.org/{stem}.html{anchor}")
     assert copy.cells[3].outputs[0].data["text/markdown"] == "| [2](https://x.org/02-b.html#why) |"
 
 
 def test_students_get_neither_solutions_nor_outputs(notebook: NotebookNode) -> None:
     assert has_solutions(notebook)
-    copy = take_along(for_students(notebook), note="For students.")
+    copy = reader_copy(student_copy(notebook), note="For students.")
     nbformat.validate(copy)
     assert [cell.id for cell in copy.cells] == [
         "about-this-copy",

@@ -1,4 +1,4 @@
-"""Turns MyST Markdown into Markdown that every reader of notebooks shows, without an extension."""
+"""Rewrites MyST Markdown as CommonMark with HTML, which every program for notebooks shows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ _DIRECTIVE = re.compile(r"\{(\w+)\} *(.*)")
 _OPTION = re.compile(r":[\w-]+:")
 
 
-def plain(text: str) -> str:
-    """Write admonitions as quotations with a bold title, and dropdowns as `<details>`.
+def to_commonmark(text: str) -> str:
+    r"""Rewrite admonitions as quotations with a bold title, and dropdowns as `<details>`.
 
     Other directives stay as they are.
+
+    >>> print(to_commonmark(":::{admonition} Why?\n:class: exercise\nSay it.\n:::"))
+    > **Why?**
+    >
+    > Say it.
     """
     if not _FENCE.search(text):
         return text
@@ -26,23 +31,23 @@ def plain(text: str) -> str:
     for token in reversed(_PARSER.parse(text)):
         if token.type in {"colon_fence", "fence"} and token.level == 0 and token.map:
             start, end = token.map
-            if written := _directive(token):
-                # A line that follows at once would belong to what was written.
+            if replacement := _directive(token):
+                # Without an empty line, the next line would belong to the quotation.
                 follows = end < len(lines) and lines[end].strip()
-                lines[start:end] = [*written, ""] if follows else written
+                lines[start:end] = [*replacement, ""] if follows else replacement
     return "\n".join(lines)
 
 
 def _directive(token: Token) -> list[str] | None:
-    """Write a directive plainly; None where there is no plain form of it."""
-    found = _DIRECTIVE.fullmatch(token.info.strip())
-    if found is None or found[1] not in {"admonition", "dropdown"}:
+    """Return a directive as CommonMark, None where it has no such form."""
+    directive = _DIRECTIVE.fullmatch(token.info.strip())
+    if directive is None or directive[1] not in {"admonition", "dropdown"}:
         return None
     lines = token.content.rstrip("\n").split("\n")
     options = list(takewhile(_OPTION.match, lines))
-    body = plain("\n".join(lines[len(options) :]).strip("\n")).split("\n")
-    if found[1] == "dropdown":
+    body = to_commonmark("\n".join(lines[len(options) :]).strip("\n")).split("\n")
+    if directive[1] == "dropdown":
         # Between HTML, Markdown begins and ends at an empty line.
-        summary = f"<summary>{_PARSER.renderInline(found[2])}</summary>"
+        summary = f"<summary>{_PARSER.renderInline(directive[2])}</summary>"
         return ["<details>", summary, "", *body, "", "</details>"]
-    return [f"> {line}".rstrip() for line in (f"**{found[2]}**", "", *body)]
+    return [f"> {line}".rstrip() for line in (f"**{directive[2]}**", "", *body)]
