@@ -129,9 +129,10 @@ def test_another_kind_of_cell(tiny: TinyBook) -> None:
 
 def test_only_the_argument_changes(tiny: TinyBook) -> None:
     source = "a.set_language('en')\nb = 'en'\nset_language( \"en\" )"
-    assert (
-        code_in(tiny.book, source, "zh-TW") == "a.set_language('zh-TW')\nb = 'en'\nset_language( \"zh-TW\" )"
-    )
+    expected = "a.set_language('zh-TW')\nb = 'en'\nset_language( \"zh-TW\" )"
+    assert code_in(tiny.book, source, "zh-TW") == expected
+    tiny.edit("_config.yml", "    polyglot_language_call: set_language\n", "")
+    assert code_in(tiny.book, source, "zh-TW") == source
 
 
 def test_line_ends_of_windows_are_one_violation_and_sync_mends_them(tiny: TinyBook) -> None:
