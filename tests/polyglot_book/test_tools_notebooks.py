@@ -39,9 +39,14 @@ def test_two_executions_give_equal_bytes(tiny: TinyBook, monkeypatch: pytest.Mon
     monkeypatch.setenv("MPLBACKEND", "Agg")
     noise = "import os, sys, time\nfor i in range(3):\n    print(i, flush=True); time.sleep(0.02)\n"
     noise += "print({'a', 'b', 'c', 'd'}, os.environ['OMP_NUM_THREADS'], os.path.basename(os.getcwd()))\n"
-    noise += "print(os.environ.get('MPLBACKEND', 'default'))\nx = 6"
+    noise += (
+        "print(os.environ.get('MPLBACKEND', 'default'), os.environ['IPYTHONDIR'].split('_build/')[-1])\nx = 6"
+    )
     tiny.edit("chapters/ko/01-one.md", "x = 6", noise)
+    profile = tiny.root / "_build/ipython/ko/01-one"
+    profile.mkdir(parents=True)  # as a killed run leaves it
     assert make(tiny, "ko/01-one")[0]
+    assert not profile.exists()
     first = stored(tiny)
     assert make(tiny, "ko/01-one", everything=True)[0]
     assert stored(tiny) == first
@@ -56,6 +61,7 @@ def test_two_executions_give_equal_bytes(tiny: TinyBook, monkeypatch: pytest.Mon
     assert lines[:3] == ["0", "1", "2"]
     assert lines[3].endswith("} 1 ko")
     assert "inline" in lines[4]
+    assert lines[4].endswith(" ipython/ko/01-one")
     assert [cell["id"] for cell in notebook["cells"]] == ["title", "setup", "why", "draw"]
     assert notebook["cells"][3]["outputs"][0]["data"]["text/plain"] == ["square of 42 in ko"]
     assert notebook["metadata"]["language_info"] == {"name": "python", "pygments_lexer": "ipython3"}
