@@ -64,12 +64,14 @@ def _copy_cells(book: Book, original: Chapter, cells: list[Cell], language: Lang
         last = cells[at]
         if cell.kind == last.kind == "code":
             cells[at] = replace(last, source=code_in(book, cell.source, language.code))
-            metadata = {**last.metadata, "tags": cell.tags}
-            if last.tags != cell.tags:
-                cells[at] = replace(cells[at], metadata={key: each for key, each in metadata.items() if each})
-            differing = {"code": last.source != cells[at].source, "tags": last.tags != cell.tags}
-            if any(differing.values()):
-                names = [name for name, different in differing.items() if different]
+            names = ["code"] if cells[at].source != last.source else []
+            if cell.tags != last.tags:
+                names.append("tags")
+                metadata = {**last.metadata, "tags": cell.tags}
+                if not cell.tags:
+                    del metadata["tags"]
+                cells[at] = replace(cells[at], metadata=metadata)
+            if names:
                 changes.append(f"{cell.id}: {' and '.join(names)} copied")
     return changes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import product, zip_longest
 from pathlib import Path
@@ -38,17 +39,13 @@ def is_waiting(cell: Cell, language: Language) -> bool:
 
 def _progress(original: Chapter | None, chapter: Chapter | None) -> str:
     """Count the cells of one chapter in one language."""
-    expected = original.by_id if original else {}
-    actual = chapter.by_id if chapter else {}
-    common = expected.keys() & actual.keys()
-    stale = sum(is_stale(expected[cell_id], actual[cell_id]) for cell_id in common)
-    counts = {
-        "stale": stale,
-        "missing": len(expected.keys() - common),
-        "extra": len(actual.keys() - common),
-    }
-    others = [f"{count} {name}" for name, count in counts.items() if count]
-    return ", ".join([f"{len(common) - stale} current", *others])
+    expected, actual = (each.by_id if each else {} for each in (original, chapter))
+    counts = Counter(missing=len(expected.keys() - actual.keys()))
+    for cell_id, cell in actual.items():
+        other = expected.get(cell_id)
+        counts["extra" if other is None else "stale" if is_stale(other, cell) else "current"] += 1
+    shown = [name for name in ("stale", "missing", "extra") if counts[name]]
+    return ", ".join(f"{counts[name]} {name}" for name in ("current", *shown))
 
 
 def table(book: Book) -> str:

@@ -6,7 +6,7 @@ import jupytext
 import nbformat
 import pytest
 
-from polyglot_book.chapters import parse_chapter, read_all, text_hash
+from polyglot_book.chapters import parse_chapter, text_hash
 from polyglot_book.parsing import ChapterError
 from tests.polyglot_book.tiny_book import TinyBook, chapter_text
 
@@ -162,13 +162,3 @@ def test_errors_name_file_and_line(tiny: TinyBook, old: str, new: str, line: int
         parse_chapter(text.replace(old, new, 1), "chapters/en/01-one.md")
     assert str(caught.value).startswith(f"chapters/en/01-one.md:{line}: ")
     assert message in str(caught.value)
-
-
-def test_a_chapter_that_cannot_be_read_is_one_violation_and_the_others_are_read(tiny: TinyBook) -> None:
-    tiny.edit("chapters/ko/01-one.md", ":id: setup\n", "")
-    chapters, violations = read_all(tiny.book)
-    assert set(chapters) == {("en", "01-one"), ("zh-TW", "01-one"), ("zh-CN", "01-one")}
-    assert [str(each) for each in violations] == [
-        "chapters/ko/01-one.md: line 10: code cell: expected a header with an id, got {}; "
-        "correct its header, as in :id: why-scale"
-    ]

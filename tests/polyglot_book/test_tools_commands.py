@@ -107,9 +107,3 @@ def test_a_real_run_prints_progress_and_nothing_of_jupyter(tiny: TinyBook) -> No
     assert len(lines) == 2
     again = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
-
-
-def test_importing_the_package_loads_neither_half() -> None:
-    code = "import sys, polyglot_book; print({'sphinx', 'jupytext', 'yaml', 'nbclient'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"

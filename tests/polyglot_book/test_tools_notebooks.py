@@ -39,9 +39,7 @@ def test_two_executions_give_equal_bytes(tiny: TinyBook, monkeypatch: pytest.Mon
     monkeypatch.setenv("MPLBACKEND", "Agg")
     noise = "import os, sys, time\nfor i in range(3):\n    print(i, flush=True); time.sleep(0.02)\n"
     noise += "print({'a', 'b', 'c', 'd'}, os.environ['OMP_NUM_THREADS'], os.path.basename(os.getcwd()))\n"
-    noise += (
-        "print(os.environ.get('MPLBACKEND', 'default'), os.environ['IPYTHONDIR'].split('_build/')[-1])\nx = 6"
-    )
+    noise += "print(os.environ.get('MPLBACKEND'), os.environ['IPYTHONDIR'].split('_build/')[-1])\nx = 6"
     tiny.edit("chapters/ko/01-one.md", "x = 6", noise)
     profile = tiny.root / "_build/ipython/ko/01-one"
     profile.mkdir(parents=True)  # as a killed run leaves it

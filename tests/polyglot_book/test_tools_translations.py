@@ -106,7 +106,7 @@ def test_a_chapter_has_one_form_and_sync_writes_it(tiny: TinyBook, old: str, new
     before = tiny.read(KO)
     tiny.edit(KO, old, new)
     assert [each.split(" ")[2] for each in messages(tiny)] == [f"{line}:"] * (line > 0)
-    sync(tiny.book, lambda said: None)
+    sync(tiny.book, lambda line: None)
     assert tiny.read(KO) == before
     assert messages(tiny) == []
 

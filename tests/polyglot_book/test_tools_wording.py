@@ -13,7 +13,7 @@ ENTRY = (
 
 
 def check(tiny: TinyBook, code: str, text: str, metadata: str = "") -> list[str]:
-    """Add a cell to one language; return what is said of it."""
+    """Add a cell to one language; return the problems in it."""
     name = f"chapters/{code}/01-one.md"
     tiny.write(name, tiny.read(name) + f'\n+++ {{"id": "new"{metadata}}}\n\n{text}\n')
     violations = check_wording(tiny.book)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from string import Template
 
 from polyglot_book.chapters import read_all, text_hash
 from polyglot_book.config import Book
@@ -57,18 +58,32 @@ tinylib.set_language("{code}")
 x = 6
 ```
 """
-DRAW = """\
-```{{code-cell}} ipython3
+CHAPTER = Template("""\
+---
+html_meta:
+  description: tiny
+---
+
++++ {"id": "title"$of_title}
+
+# $number. $title
+
+$code
++++ {"id": "why"$of_why}
+
+$why
+
+```{code-cell} ipython3
 ---
 id: draw
-{of}tags: [hide-input]
+${of_alt}tags: [hide-input]
 mystnb:
   image:
-    alt: {alt}
+    alt: $alt
 ---
 tinylib.square(x * 7)
 ```
-"""
+""")
 LIBRARY = """\
 language = "en"
 
@@ -96,34 +111,12 @@ def square(side):
 
 def chapter_text(code: str, number: str = "1") -> str:
     """Write one chapter in one language."""
-    _, prose, alt = PROSE[code]
-
-    def block_break(cell_id: str, english: str) -> str:
-        return f'+++ {{"id": "{cell_id}"' + (f', "of": "{text_hash(english)}"' if code != "en" else "") + "}"
-
-    def heading(language: str) -> str:
-        return f"# {number}. {PROSE[language][0]}"
-
-    of = f"of: {text_hash(PROSE['en'][2])}\n" if code != "en" else ""
-    return "\n".join(
-        [
-            "---",
-            "html_meta:",
-            "  description: tiny",
-            "---",
-            "",
-            block_break("title", heading("en")),
-            "",
-            heading(code),
-            "",
-            CODE.format(code=code),
-            block_break("why", PROSE["en"][1]),
-            "",
-            prose,
-            "",
-            DRAW.format(alt=alt, of=of),
-        ]
-    )
+    texts = dict(zip(("title", "why", "alt"), PROSE[code], strict=True))
+    hashes = dict.fromkeys(("of_title", "of_why", "of_alt"), "")
+    if code != "en":
+        title, why, alt = map(text_hash, (f"# {number}. {PROSE['en'][0]}", *PROSE["en"][1:]))
+        hashes = {"of_title": f', "of": "{title}"', "of_why": f', "of": "{why}"', "of_alt": f"of: {alt}\n"}
+    return CHAPTER.substitute(texts, **hashes, number=number, code=CODE.format(code=code))
 
 
 class TinyBook:
