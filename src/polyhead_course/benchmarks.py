@@ -14,8 +14,10 @@ class Measurement(NamedTuple):
     """One form of multi-head attention at one length.
 
     Attributes:
+        form: which one
         pass_: "forward" or "forward and backward"
-        time: as a multiple of the baseline's: projections and PyTorch's fused attention, without any check
+        length: of the sequence, in tokens
+        time: divided by the baseline's: projections and PyTorch's fused attention, without any check
         mebibytes: the most that tensors hold at one time, without the input and the parameters
     """
 
@@ -27,7 +29,7 @@ class Measurement(NamedTuple):
 
 
 class Measurements(NamedTuple):
-    """The conditions, such as the machine and the date, and the rows."""
+    """The machine and the date of the measurements, and one row for each."""
 
     conditions: str
     rows: list[Measurement]
@@ -36,8 +38,9 @@ class Measurements(NamedTuple):
 def measurements() -> Measurements:
     """Read the committed table.
 
-    >>> measurements().rows[0].length
-    128
+    >>> conditions, rows = measurements()
+    >>> rows[0].form
+    'baseline'
     """
     table = resources.files("polyhead_course") / "data" / "benchmarks.csv"
     text = table.read_text(encoding="utf-8")
