@@ -79,7 +79,7 @@ def sentence() -> list[str]:
 
 
 def terminology() -> dict[str, dict[str, Any]]:
-    """Read the whole of `terms.yml`: `terms` and `labels`, each by key; the clinic's sentences are labels, too.
+    """Read `terms.yml`: `terms` and `labels`, each by key; the clinic's sentences are labels, too.
 
     >>> terminology()["terms"]["score"]["ko"]
     '점수'
