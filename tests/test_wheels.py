@@ -36,13 +36,10 @@ root = importlib.import_module(package)
 for module in pkgutil.walk_packages(root.__path__, f"{package}."):
     if not module.name.endswith("__main__") and not module.name.startswith(tuple(skipped)):
         importlib.import_module(module.name)
-for number, block in enumerate(re.findall("```(?:python|pycon)\\n(.*?)```", readme, re.DOTALL)):
-    if ">>>" not in block:
-        exec(compile(block, "README", "exec"), {})
-        continue
-    test = doctest.DocTestParser().get_doctest(block, {}, f"{package}: README {number}", None, 0)
-    if doctest.DocTestRunner().run(test).failed:
-        sys.exit(1)
+examples = re.sub("^```.*$", "", readme, flags=re.MULTILINE)  # a closing fence is no part of an output
+test = doctest.DocTestParser().get_doctest(examples, {}, f"README of {package}", None, 0)
+if doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed:
+    sys.exit(1)
 """
 
 
@@ -106,6 +103,7 @@ def test_what_is_heavy_is_needed_by_few(folder: Path) -> None:
     ("package", "extra", "skipped"),
     [
         ("polyhead", "", []),
+        ("polyhead", "pretrained", []),
         ("attention_clinic", "", []),
         ("polyglot_book", "", []),
         ("sphinx_polyglot", "", []),
@@ -123,6 +121,8 @@ def test_a_wheel_needs_only_what_it_declares(
     name = canonicalize_name(package)
     declared = requirements([(name, ""), (name, extra)], [str(folder), LIBRARIES])
     readme = metadata.Distribution.at(next(folder.glob(f"{package}-*.dist-info"))).metadata.get_payload()
+    if (package, extra) == ("polyhead", ""):  # its README also loads a model of the extra
+        readme = ""
     refused = [module for module, names in owners.items() if not names & declared]
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", PROGRAM],

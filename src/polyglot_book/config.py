@@ -72,7 +72,10 @@ def folder_from(value: object) -> str:
     >>> folder_from("./book/")
     'book'
     """
-    return Path(_check(value, "path")).as_posix()
+    try:
+        return Path(_check(value, "path")).as_posix()
+    except ConfigError as error:
+        raise ConfigError(f"polyglot_folder: {error}") from None
 
 
 class Verdicts(NamedTuple):

@@ -88,10 +88,3 @@ def test_the_picture_marks_what_is_seen(matrix):
     colours = {word: face for words, faces in zip(grid.words, grid.faces, strict=True)
                for word, face in zip(words, faces, strict=True)}  # fmt: skip
     assert len(set(colours.values())) == 3
-
-
-def test_a_picture_needs_whole_rows(matrix):
-    with pytest.raises(ValueError, match="must have the probes"):
-        plots.bug_matrix({"none": matrix["none"], "unscaled": {"twice": 0.0}})
-    with pytest.raises(ValueError, match="matrix must be some labels"):
-        plots.bug_matrix({})

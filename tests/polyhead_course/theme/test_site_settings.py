@@ -32,7 +32,7 @@ def test_a_folder_may_be_written_in_many_ways(folder: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"folder": "."}, "polyglot_folder: expected a folder below the book's root, got '.'"),
+        ({"folder": "."}, "polyglot_folder: expected a path below the book's root, got '.'"),
         ({"folder": "/book"}, "polyglot_folder: expected a path below the book's root, got '/book'"),
         ({"fonts": "a.otf"}, "polyglot_fonts: expected a font file for each of ['en', 'ko'], got 'a.otf'"),
         ({"fonts": {"fr": "a.otf"}}, "polyglot_fonts: expected a font file for each of ['en', 'ko'], got"),
