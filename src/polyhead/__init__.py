@@ -34,12 +34,7 @@ from polyhead.multi_head import (
     transpose_qkv,
 )
 from polyhead.norms import RMSNorm
-from polyhead.positions import (
-    LearnedPositions,
-    Llama3Scaling,
-    RotaryPositions,
-    SinusoidalPositions,
-)
+from polyhead.positions import LearnedPositions, Llama3Scaling, RotaryPositions, SinusoidalPositions
 from polyhead.residual import Residual
 from polyhead.single_head import SingleHeadAttention
 from polyhead.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer

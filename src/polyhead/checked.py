@@ -35,6 +35,7 @@ from torch import Tensor, nn
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 Sizes = dict[str, Any]  # a dimension's name: its size; of "*batch": a tuple of sizes
 
 Mask = Bool[Tensor, "..."]
@@ -91,6 +92,21 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             _enabled.reset(token)
 
     return call
+
+
+def checked_fields(dataclass: type[T]) -> type[T]:
+    """Check the fields of a dataclass against their annotations, as `checked` does arguments.
+
+    >>> @checked_fields
+    ... @dataclass
+    ... class Point:
+    ...     size: Size
+    >>> Point(0)
+    Traceback (most recent call last):
+    ValueError: size must be an int of at least 1, got int 0
+    """
+    dataclass.__init__ = checked(dataclass.__init__)  # type: ignore[method-assign]
+    return dataclass
 
 
 def divide_exactly(name: str, number: int, by_name: str, by: int) -> int:

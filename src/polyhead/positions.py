@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +10,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from polyhead.checked import Positive, Size, check_range, checked
+from polyhead.checked import Positive, Size, check_range, checked, checked_fields
 
 
 class SinusoidalPositions(nn.Module):
@@ -76,6 +75,7 @@ class LearnedPositions(nn.Module):
         return x + self.table(positions.long())
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Llama3Scaling:
     """Lower frequencies for texts longer than those of the training, as in Llama 3.1.
@@ -98,12 +98,7 @@ class Llama3Scaling:
     original_length: Size = 8192
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        for name, number in vars(self).items():
-            if isinstance(number, bool) or not isinstance(number, numbers.Real):
-                raise TypeError(f"{name} must be a number, got {type(number).__name__} {number!r}")
-            if not 0 < float(number) < math.inf:
-                raise ValueError(f"{name} must be above 0, and finite, got {number}")
+        """Compare the two limits."""
         if self.high <= self.low:
             raise ValueError(f"high must be above low = {self.low}, got {self.high}")
 

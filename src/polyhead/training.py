@@ -25,7 +25,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from polyhead.checked import Count, NotNegative, Positive, Size, checked
+from polyhead.checked import Count, NotNegative, Positive, Size, checked, checked_fields
 from polyhead.checkpoint import RunState, load, save
 from polyhead.processes import device, has_process_group, is_first_process, join_process_group
 
@@ -46,6 +46,7 @@ Loss = Callable[[nn.Module, Tensor], tuple[Tensor, int | Tensor]]
 """The sum of the losses of some tokens, with gradients, and how many tokens they are."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Recipe:
     """The settings of a run: AdamW, with linear warm-up and linear decay.
@@ -77,30 +78,16 @@ class Recipe:
     seed: Count = 0
 
     def __post_init__(self) -> None:
-        _check_recipe(**vars(self))
+        if self.warmup >= self.steps:
+            raise ValueError(f"warmup must be below steps = {self.steps}, got {self.warmup}")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be two numbers of at least 0 and below 1, got {self.betas}")
 
     def rate(self, step: int) -> float:
         """The learning rate of step 0, 1, …, steps - 1."""
         rise = (step + 1) / (self.warmup + 1)
         fall = (self.steps - step) / (self.steps - self.warmup)
         return self.learning_rate * min(rise, fall)
-
-
-@checked
-def _check_recipe(
-    steps: Size,
-    batch_size: Size,
-    learning_rate: Positive,
-    warmup: Count,
-    weight_decay: NotNegative,
-    betas: tuple[float, float],
-    clip: Positive,
-    seed: Count,
-) -> None:
-    if warmup >= steps:
-        raise ValueError(f"warmup must be below steps = {steps}, got {warmup}")
-    if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
-        raise ValueError(f"betas must be two numbers of at least 0 and below 1, got {betas}")
 
 
 @checked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -45,9 +45,7 @@ def copy_weights(source: nn.Module, target: nn.Module) -> None:
             raise ValueError(f"target must have the source's {name} {expected}, got {got}")
     if weights.num_kv_heads != views.num_kv_heads:
         weights = _ungrouped(weights, views.num_kv_heads)
-    for name, read, view in zip(
-        ("query", "key", "value", "output"), weights.projections, views.projections, strict=True
-    ):
+    for name, read, view in zip(_NAMES, weights.projections, views.projections, strict=True):
         if read.biases and not view.biases:
             raise ValueError(
                 f"target must have biases, as the source's {name} projection has, got one without"
@@ -101,17 +99,13 @@ class _Weights(NamedTuple):
         return self.explicit_head_dim or self.embed_dim // self.num_heads
 
 
+_NAMES = ("query", "key", "value", "output")
 # The names of the linear layers for query, key, value and output; of a list of heads, those of each head.
-_LAYERS: dict[type[nn.Module], tuple[str, str, str, str]] = {
-    LoopedMultiHeadAttention: (
-        "query_projection",
-        "key_projection",
-        "value_projection",
-        "output_projection",
-    ),
-    TransposedMultiHeadAttention: ("W_q", "W_k", "W_v", "W_o"),
-    AnnotatedMultiHeadAttention: ("linears.0", "linears.1", "linears.2", "linears.3"),
-    SplitMultiHeadAttention: ("query", "key", "value", "out"),
+_LAYERS: dict[type[nn.Module], Sequence[str]] = {
+    LoopedMultiHeadAttention: [f"{name}_projection" for name in _NAMES],
+    TransposedMultiHeadAttention: ["W_q", "W_k", "W_v", "W_o"],
+    AnnotatedMultiHeadAttention: [f"linears.{number}" for number in range(4)],
+    SplitMultiHeadAttention: ["query", "key", "value", "out"],
 }
 
 
@@ -141,10 +135,7 @@ def _read(module: nn.Module) -> _Weights:
 def _read_linears(module: Any, names: Sequence[str]) -> _Weights:
     heads = list(getattr(module, "heads", [module]))
     owners = [heads, heads, heads, [module]]
-    layers = [
-        [cast("nn.Linear", module.get_submodule(name)) for module in modules]
-        for modules, name in zip(owners, names, strict=True)
-    ]
+    layers = [[each.get_submodule(name) for each in owner] for owner, name in zip(owners, names, strict=True)]
     embed_dim = layers[3][0].out_features
     num_heads = module.h if isinstance(module, AnnotatedMultiHeadAttention) else module.num_heads
     return _Weights([_projection(each) for each in layers], embed_dim, num_heads, num_heads)

@@ -144,17 +144,12 @@ class StateDict:
             for kind, parameter in part.named_parameters(recurse=False):
                 total, *columns = parameter.shape
                 counts = [total // len(keys)] * len(keys) if rows is None or len(keys) == 1 else rows
-                shapes = [(count + skip, *columns) for count in counts]
-                if transposed and isinstance(part, nn.Linear) and kind == "weight":
-                    tensors = [
-                        self._tensor(f"{at}{key}.{kind}", shape[::-1]).T
-                        for key, shape in zip(keys, shapes, strict=True)
-                    ]
-                else:
-                    tensors = [
-                        self._tensor(f"{at}{key}.{kind}", shape)[skip:]
-                        for key, shape in zip(keys, shapes, strict=True)
-                    ]
+                flipped = transposed and isinstance(part, nn.Linear) and kind == "weight"
+                tensors = []
+                for key, count in zip(keys, counts, strict=True):
+                    shape = (count + skip, *columns)
+                    tensor = self._tensor(f"{at}{key}.{kind}", shape[::-1] if flipped else shape)
+                    tensors.append((tensor.T if flipped else tensor)[skip:])
                 # The parameter gets their dtype, so that nothing is rounded.
                 value = torch.cat(tensors).detach()
                 parameter.data = parameter.data.to(value.dtype).copy_(value)
