@@ -34,17 +34,9 @@ VALUE = [
     ("positions of another size", lambda: TokenEmbedding(11, 8, WAVES), "positions.*8.*6"),
     ("encoder of another size", lambda: EncoderOnly(PLAIN, Encoder(1, 8, 2)), r"embed_dim.*\[6, 8\]"),
     ("decoder of another size", lambda: DecoderOnly(PLAIN, Decoder(1, 8, 2)), r"embed_dim.*\[6, 8\]"),
-    (
-        "source of another size",
-        lambda: EncoderDecoder(TokenEmbedding(11, 8, SinusoidalPositions(8)), ENCODER, PLAIN, DECODER),
-        r"embed_dim.*\[8, 6, 6, 6\]",
-    ),
+    ("source of another size", lambda: EncoderDecoder(TokenEmbedding(11, 8, SinusoidalPositions(8)), ENCODER, PLAIN, DECODER), r"embed_dim.*\[8, 6, 6, 6\]"),
     ("too few positions", lambda: WAVES(X, torch.arange(2)), r"positions.*\(2, 3\).*\(2,\)"),
-    (
-        "positions of another batch",
-        lambda: TURN(X, torch.ones(4, 3).long()),
-        r"positions.*\(2, 3\).*\(4, 3\)",
-    ),
+    ("positions of another batch", lambda: TURN(X, torch.ones(4, 3).long()), r"positions.*\(2, 3\).*\(4, 3\)"),
     ("positions elsewhere", lambda: WAVES(X, torch.arange(3, device="meta")), "positions.*cpu.*meta"),
     ("a place beyond the table", lambda: TABLE(X, torch.tensor([0, 7, 2])), "positions.*7, got 7"),
     ("a place before the table", lambda: TABLE(X, torch.tensor([0, -1, 2])), "positions.*7, got -1"),
@@ -54,33 +46,17 @@ VALUE = [
     ("a segment beyond", lambda: SEGMENTED(IDS, segment_ids=IDS + 1), "segment_ids.*2, got 2"),
     ("segments of a model without", lambda: PLAIN(IDS, segment_ids=IDS), "segment_ids.*None"),
     ("a target's token", lambda: BOTH(IDS, IDS * 13), "token_ids.*13, got 13"),
-    (
-        "gates of other layers",
-        lambda: ENCODER(X, head_gates=torch.ones(3, 3)),
-        r"head_gates.*\[3, 3\].*\(3,\)",
-    ),
-    (
-        "gates of other heads",
-        lambda: ENCODER(X, head_gates=torch.ones(2, 1)),
-        r"head_gates.*\[3, 3\].*\(1,\)",
-    ),
+    ("gates of other layers", lambda: ENCODER(X, head_gates=torch.ones(3, 3)), r"head_gates.*\[3, 3\].*\(3,\)"),
+    ("gates of other heads", lambda: ENCODER(X, head_gates=torch.ones(2, 1)), r"head_gates.*\[3, 3\].*\(1,\)"),
     ("a list of gates", lambda: ENCODER(X, head_gates=[torch.ones(3)]), r"head_gates.*\[3, 3\].*\(3,\)"),
     ("a gate that is no row", lambda: ENCODER(X, head_gates=[torch.tensor(1.0)] * 2), r"head_gates.*\(\)"),
     ("a decoder's gates", lambda: DECODER(X, MEMORY, head_gates=torch.ones(2, 2)), r"^head_gates.*\[3, 3\]"),
-    (
-        "gates of the cross-attention",
-        lambda: DECODER(X, MEMORY, cross_head_gates=torch.ones(1, 3)),
-        r"cross_head_gates.*\[3, 3\]",
-    ),
+    ("gates of the cross-attention", lambda: DECODER(X, MEMORY, cross_head_gates=torch.ones(1, 3)), r"cross_head_gates.*\[3, 3\]"),
     ("no memory", lambda: DECODER(X), "memory.*None"),
     ("memory for nobody", lambda: ALONE(X, MEMORY), "memory must be None"),
-    (
-        "a mask for no memory",
-        lambda: ALONE(X, memory_mask=torch.ones(2, 1, 5).bool()),
-        "memory_mask must be None",
-    ),
+    ("a mask for no memory", lambda: ALONE(X, memory_mask=torch.ones(2, 1, 5).bool()), "memory_mask must be None"),
     ("gates for no memory", lambda: ALONE(X, cross_head_gates=torch.ones(2, 3)), "cross_head_gates"),
-]
+]  # fmt: skip
 # The annotations are looked at once, where a call enters: here it is seen that each entry does.
 ENTRIES = [
     ("an unknown option", lambda: Decoder(2, 6, 3, bias=False), TypeError, "unexpected keyword argument 'bias'"),

@@ -1,9 +1,8 @@
 # ruff: noqa: E501  in the tables, each case is one line
-"""Llama and Qwen3: the same numbers as transformers, each mistake shows, and what is not built is refused."""
+"""Llama and Qwen3: the same numbers as transformers, and what is not built is refused."""
 
 from __future__ import annotations
 
-import copy
 import itertools
 import re
 
@@ -12,19 +11,9 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from polyhead import KVCache, RMSNorm, RotaryPositions, document_mask, greedy_decode
+from polyhead import KVCache, RMSNorm, document_mask, greedy_decode
 from polyhead.pretrained import make_llama, make_qwen3
-from tests.polyhead.modern_models import (
-    IDS,
-    LEFT,
-    LENGTH,
-    LLAMA3,
-    MODERN,
-    PLACES,
-    SETTINGS,
-    VOCAB,
-    exactly,
-)
+from tests.polyhead.modern_models import IDS, LEFT, LENGTH, LLAMA3, MODERN, PLACES, SETTINGS, VOCAB, exactly
 
 TOLERANCE = {
     torch.float32: {"rtol": 1e-5, "atol": 1e-5},
@@ -33,22 +22,13 @@ TOLERANCE = {
 each_dtype = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 CASES = {
     "llama": ("llama", {}),
-    "llama, tied, all biases": (
-        "llama",
-        {"tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True},
-    ),
+    "llama, tied, all biases": ("llama", {"tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True}),
     "llama, scaled": ("llama", {"rope_parameters": LLAMA3}),
-    "llama, one head of keys each": (
-        "llama",
-        {"num_key_value_heads": 6, "head_dim": 6, "hidden_act": "gelu"},
-    ),
+    "llama, one head of keys each": ("llama", {"num_key_value_heads": 6, "head_dim": 6, "hidden_act": "gelu"}),
     "qwen3": ("qwen3", {"attention_bias": True}),
     "qwen3, tied, scaled": ("qwen3", {"tie_word_embeddings": True, "rope_parameters": LLAMA3}),
-    "qwen3, a window": (
-        "qwen3",
-        {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
-    ),
-}
+    "qwen3, a window": ("qwen3", {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
+}  # fmt: skip
 each_case = pytest.mark.parametrize(("kind", "changes"), CASES.values(), ids=CASES.keys())
 each_kind = pytest.mark.parametrize("kind", MODERN)
 
@@ -96,13 +76,6 @@ def test_several_documents_in_one_row():
     assert not torch.isclose(ours(IDS, positions=places), expected)[:, 9:].any(dim=-1).all()
 
 
-@torch.no_grad()
-def test_scores_see_distances_only():
-    theirs = MODERN["llama"].make(rope_parameters=LLAMA3)
-    ours = MODERN["llama"].load(theirs.state_dict(), theirs.config)
-    assert_close(ours(IDS, positions=torch.arange(LENGTH) + 1000), ours(IDS), rtol=1e-9, atol=1e-9)
-
-
 @each_kind
 def test_gradients_are_the_same(kind):
     with exactly(torch.float64):
@@ -127,157 +100,6 @@ def test_it_writes_what_transformers_writes(kind):
     assert torch.equal(greedy_decode(ours, prompt, end_id=end, max_new_tokens=7), written[:, 5:])
 
 
-# ---- each mistake shows
-
-
-def each_attention(model):
-    return [layer.self_attention for layer in model.decoder.layers]
-
-
-def wrong_layout(model):
-    for attention in each_attention(model):
-        attention.rotary = RotaryPositions(10, 500.0, "neighbours")
-
-
-def not_turned(model):
-    for attention in each_attention(model):
-        attention.rotary = None
-
-
-def another_base(model):
-    for attention in each_attention(model):
-        attention.rotary = RotaryPositions(10, 10_000.0, "halves")
-
-
-def tiled_heads(model):
-    """Query head h asks the keys h % 2 instead of h // 3."""
-    order = torch.tensor([0, 2, 4, 1, 3, 5])
-    for attention in each_attention(model):
-        rows = (order[:, None] * 10 + torch.arange(10)).flatten()
-        attention.input_projection.weight[:60] = attention.input_projection.weight[:60][rows]
-        attention.output_projection.weight.copy_(attention.output_projection.weight[:, rows])
-
-
-def norm_over_all_heads(model):
-    class Whole(RMSNorm):
-        def forward(self, x):
-            exact = x.square().mean(dim=(1, 3), keepdim=True) + self.eps
-            return self.weight * x * torch.rsqrt(exact)
-
-    for attention in each_attention(model):
-        for name in ("query_norm", "key_norm"):
-            whole = Whole(10, 0.01).to(torch.float64)
-            whole.load_state_dict(getattr(attention, name).state_dict())
-            setattr(attention, name, whole)
-
-
-def norm_after_turning(model):
-    for attention in each_attention(model):
-        rotary, norms = attention.rotary, (attention.query_norm, attention.key_norm)
-
-        def turned(x, norm, positions, start, rotary=rotary, norms=norms):
-            return norm(rotary(x, torch.arange(start, start + x.shape[2])))
-
-        attention._normalize_and_rotate = turned
-
-
-def norm_missing(model):
-    for attention in each_attention(model):
-        attention.query_norm = None
-
-
-def wrong_eps(model):
-    for module in model.modules():
-        if isinstance(module, RMSNorm):
-            module.eps = 0.011
-
-
-def eps_of_heads(model):
-    for attention in each_attention(model):
-        attention.key_norm.eps = 1e-6
-
-
-def missing_bias(model):
-    for attention in each_attention(model):
-        attention.input_projection.bias[:60] = 0  # the queries' alone: a key's constant no softmax shows
-
-
-def gate_and_up_swapped(model):
-    for layer in model.decoder.layers:
-        network = layer.feed_forward
-        network.gate, network.expand = network.expand, network.gate
-
-
-def tied_though_untied(model):
-    model.output.weight.copy_(model.embedding.tokens.weight)
-
-
-def wrong_scale(model):
-    for attention in each_attention(model):
-        attention.query_norm.weight *= (10 / 6) ** 0.5
-
-
-def window_and_one(model):
-    for attention in each_attention(model):
-        attention.window = None if attention.window is None else attention.window + 1
-
-
-LLAMA_MISTAKES = [wrong_layout, not_turned, another_base, tiled_heads, wrong_eps, missing_bias]
-LLAMA_MISTAKES += [gate_and_up_swapped, tied_though_untied]
-QWEN3_MISTAKES = [*LLAMA_MISTAKES, norm_over_all_heads, norm_after_turning, norm_missing, eps_of_heads]
-QWEN3_MISTAKES += [wrong_scale, window_and_one]
-MISTAKES = [("llama", each) for each in LLAMA_MISTAKES] + [("qwen3", each) for each in QWEN3_MISTAKES]
-
-
-@pytest.fixture(scope="module")
-def pairs():
-    """Their logits, and our model, of each kind; with all that a mistake may take away."""
-    torch.manual_seed(0)
-    with exactly(torch.float64), torch.no_grad():
-        theirs = {
-            "llama": MODERN["llama"].make(attention_bias=True),
-            "qwen3": MODERN["qwen3"].make(
-                attention_bias=True, use_sliding_window=True, sliding_window=6, max_window_layers=1
-            ),
-        }
-        expected = {kind: model(IDS).logits for kind, model in theirs.items()}
-    ours = {kind: MODERN[kind].load(model.state_dict(), model.config) for kind, model in theirs.items()}
-    return {kind: (expected[kind], ours[kind]) for kind in MODERN}
-
-
-@pytest.mark.parametrize(("kind", "mistake"), MISTAKES, ids=lambda each: getattr(each, "__name__", each))
-@torch.no_grad()
-def test_a_mistake_turns_the_comparison_red(pairs, kind, mistake):
-    expected, ours = pairs[kind]
-    assert_close(ours(IDS), expected, **TOLERANCE[torch.float64])
-    planted = copy.deepcopy(ours)
-    mistake(planted)
-    with pytest.raises(AssertionError, match="not close"):
-        assert_close(planted(IDS), expected, **TOLERANCE[torch.float32])
-
-
-@torch.no_grad()
-def test_scaling_left_out_shows_within_the_original_length_too():
-    with exactly(torch.float64):
-        theirs = MODERN["llama"].make(rope_parameters=LLAMA3)
-        expected = theirs(IDS).logits
-    config = theirs.config.to_dict()
-    unscaled = config | {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
-    ours = MODERN["llama"].load(theirs.state_dict(), unscaled)
-    for end in (5, LENGTH):
-        assert not torch.isclose(ours(IDS[:, :end]), expected[:, :end], rtol=1e-5, atol=1e-5).all()
-
-
-@torch.no_grad()
-def test_positions_that_count_padding_do_not_show_but_a_mask_left_out_does():
-    """Rotary scores know distances only; padding that is attended does show."""
-    theirs = MODERN["llama"].make()
-    ours = MODERN["llama"].load(theirs.state_dict(), theirs.config)
-    right = ours(IDS, LEFT)[LEFT]
-    assert_close(ours(IDS, LEFT, positions=torch.arange(LENGTH))[LEFT], right, rtol=1e-9, atol=1e-9)
-    assert not torch.isclose(ours(IDS)[LEFT], right).all()
-
-
 # ---- configurations
 
 
@@ -299,11 +121,8 @@ def test_old_files_say_nothing_of_what_had_one_value():
     sizes = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
     model = make_llama(config | {name: SETTINGS[name] for name in sizes})
     attention = model.decoder.layers[0].self_attention
-    assert (attention.rotary.base, attention.rotary.scaling, attention.rotary.pairs) == (
-        10_000.0,
-        None,
-        "halves",
-    )
+    rotary = attention.rotary
+    assert (rotary.base, rotary.scaling, rotary.pairs) == (10_000.0, None, "halves")
     assert (attention.head_dim, attention.num_kv_heads) == (6, 6)
     assert attention.input_projection.bias is None
     assert isinstance(model.output, nn.Linear)
@@ -410,8 +229,7 @@ def test_biases_that_the_configuration_does_not_know_are_refused(kind):
     names = [f"model.layers.{i}.self_attn.{name}_proj.bias" for i in range(2) for name in "kqvo"]
     expected = sorted(f"{name} is unknown" for name in names)
     assert refusal(kind, state, config | {"attention_bias": False}) == expected
-    _, wanting = MODERN[kind].stored()
-    plain, _ = MODERN[kind].stored()
+    plain, wanting = MODERN[kind].stored()
     missing = refusal(kind, plain, wanting | {"attention_bias": True})
     assert [re.sub(" is missing.*", " is unknown", each) for each in missing] == expected
 
