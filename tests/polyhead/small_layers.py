@@ -8,11 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from polyhead import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-)
+from polyhead import Decoder, DecoderLayer, Encoder
 from tests.polyhead.torch_twins import stirred
 
 BATCH, LENGTH, MEMORY, HEADS, EMBED_DIM, FFN_DIM, LAYERS = 4, 5, 7, 2, 22, 13, 3
@@ -44,7 +40,7 @@ def make(kind: type, dropout: float = 0.0, **options) -> nn.Module:
     return stirred(kind(*sizes, ffn_dim=FFN_DIM, dropout=dropout, **options))
 
 
-def asked(module: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def arguments_of(module: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """What the module takes: with an encoder's output where it asks one."""
     crosses = isinstance(module, Decoder | DecoderLayer)
     return (x, torch.randn(BATCH, MEMORY, EMBED_DIM, dtype=x.dtype)) if crosses else (x,)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch.testing import assert_close
 
-import polyhead
 from polyhead import attention_scores, masked_softmax, scaled_dot_product_attention
 
 BATCH, QUERIES, KEYS, HEAD_DIM, VALUE_DIM, HEADS = 2, 3, 5, 7, 11, 13
@@ -58,17 +57,6 @@ def test_scores_are_dot_products_over_the_root_of_head_dim():
     assert_close(attention_scores(query, key), torch.tensor([[3.0, 0, 0, 3]]), rtol=0, atol=0)
 
 
-def test_scores_of_two_queries_have_a_row_each():
-    query, key = torch.tensor([[1.0], [10.0]]), torch.tensor([[1.0], [2.0], [3.0]])
-    assert_close(attention_scores(query, key), torch.tensor([[1.0, 2, 3], [10, 20, 30]]), rtol=0, atol=0)
-
-
-def test_softmax_by_hand():
-    weights = masked_softmax(torch.tensor([[3.0, 0, 0, 3]], dtype=torch.float64))
-    large, small = E3 / (2 * E3 + 2), 1 / (2 * E3 + 2)
-    assert_close(weights, torch.tensor([[large, small, small, large]], dtype=torch.float64))
-
-
 def test_masked_softmax_by_hand():
     scores = torch.tensor([[3.0, 0, 7], [math.log(2), math.log(3), 0]], dtype=torch.float64)
     mask = torch.tensor([[True, True, False], [True, True, True]])
@@ -86,15 +74,6 @@ def test_attention_by_hand():
 
 
 # ---- shapes
-
-
-@pytest.mark.parametrize("lead", [(), (BATCH,), (BATCH, HEADS), (BATCH, HEADS, 1)])
-def test_shapes(lead):
-    query, key, value = qkv(*lead)
-    output, weights = scaled_dot_product_attention(query, key, value)
-    assert attention_scores(query, key).shape == (*lead, QUERIES, KEYS)
-    assert output.shape == (*lead, QUERIES, VALUE_DIM)
-    assert weights.shape == (*lead, QUERIES, KEYS)
 
 
 def test_no_keys_give_zeros():
@@ -122,15 +101,6 @@ def test_meta_tensors_give_shapes():
     assert output.is_meta
     assert output.shape == (BATCH, QUERIES, VALUE_DIM)
     assert weights.shape == (BATCH, QUERIES, KEYS)
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_dtype_stays(dtype):
-    query, key, value = qkv(BATCH, dtype=dtype)
-    output, weights = scaled_dot_product_attention(query, key, value, blind_mask(), dropout=0.25)
-    assert attention_scores(query, key).dtype == dtype
-    assert masked_softmax(attention_scores(query, key)).dtype == dtype
-    assert (output.dtype, weights.dtype) == (dtype, dtype)
 
 
 # ---- properties
@@ -162,13 +132,6 @@ def test_lowest_visible_score_is_still_visible(dtype):
     assert_close(weights, torch.tensor([[1.0, 0.0]], dtype=dtype), rtol=0, atol=0)
 
 
-@given(finite_scores, masks, arrays(np.float64, (QUERIES, 1), elements=st.floats(-50, 50)))
-def test_a_constant_added_to_a_row_changes_nothing(scores, mask, constant):
-    mask = torch.from_numpy(mask)
-    before = masked_softmax(torch.from_numpy(scores), mask)
-    assert_close(masked_softmax(torch.from_numpy(scores + constant), mask), before)
-
-
 @given(finite_scores, masks, rubbish)
 def test_hidden_scores_do_not_matter(scores, mask, what):
     scores, mask = torch.from_numpy(scores), torch.from_numpy(mask)
@@ -180,19 +143,6 @@ def test_hidden_scores_do_not_matter(scores, mask, what):
     assert (changed.grad[~mask] == 0).all()
 
 
-@given(seeds, masks, st.permutations(range(KEYS)), st.permutations(range(QUERIES)))
-def test_permutations(seed, mask, key_order, query_order):
-    """Another order of the keys changes no output; another order of the queries reorders the outputs."""
-    torch.manual_seed(seed)
-    (query, key, value), mask = qkv(dtype=torch.float64), torch.from_numpy(mask)
-    output, weights = scaled_dot_product_attention(query, key, value, mask)
-    moved, moved_weights = scaled_dot_product_attention(
-        query[query_order], key[key_order], value[key_order], mask[query_order][:, key_order]
-    )
-    assert_close(moved, output[query_order])
-    assert_close(moved_weights, weights[query_order][:, key_order])
-
-
 @given(seeds, masks, rubbish)
 def test_what_nobody_sees_reaches_neither_outputs_nor_gradients(seed, mask, what):
     torch.manual_seed(seed)
@@ -202,15 +152,6 @@ def test_what_nobody_sees_reaches_neither_outputs_nor_gradients(seed, mask, what
     expected, actual = gradients(query, key, value, mask), gradients(*changed, mask)
     assert_close(actual, expected, rtol=0, atol=0)
     assert all(torch.isfinite(tensor).all() for tensor in actual)
-
-
-@pytest.mark.parametrize("what", [NAN, INF, -INF])
-def test_rubbish_in_padding_of_one_sequence(what):
-    query, key, value = qkv(BATCH)
-    mask = polyhead.padding_mask(torch.tensor([KEYS, 2]), KEYS)
-    expected = gradients(query, key, value, mask)
-    key[1, 2:], value[1, 2:] = what, what
-    assert_close(gradients(query, key, value, mask), expected, rtol=0, atol=0)
 
 
 @given(seeds, masks)
@@ -225,54 +166,32 @@ def test_a_key_that_nobody_sees_could_be_left_out(seed, mask):
     assert_close(weights[:, kept], fewer)
 
 
-@given(seeds, masks)
-def test_output_lies_between_the_visible_values(seed, mask):
-    torch.manual_seed(seed)
-    (query, key, value), mask = qkv(dtype=torch.float64), torch.from_numpy(mask)
-    output, _ = scaled_dot_product_attention(10 * query, key, value, mask)
-    for row, seen in zip(output, mask, strict=True):
-        if seen.any():
-            assert (row >= value[seen].amin(dim=0) - 1e-12).all()
-            assert (row <= value[seen].amax(dim=0) + 1e-12).all()
-        else:
-            assert (row == 0).all()
-
-
 # ---- queries that see nothing
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_blind_query_gets_zeros_and_zero_gradients(dtype):
-    output, weights, *grads = gradients(*qkv(BATCH, dtype=dtype), blind_mask())
+    """Also on the way: PyTorch's anomaly detection refuses a NaN at any step backward."""
+    with torch.autograd.set_detect_anomaly(True):
+        output, weights, *grads = gradients(*qkv(BATCH, dtype=dtype), blind_mask())
+        scores = torch.full((QUERIES, KEYS), NAN, dtype=dtype, requires_grad=True)
+        nothing = torch.zeros(QUERIES, KEYS, dtype=torch.bool)
+        masked_softmax(scores, nothing).square().sum().backward()
     query_grad, key_grad, value_grad = grads
+    assert (output.dtype, weights.dtype) == (dtype, dtype)
     assert (output[:, 1] == 0).all()
     assert (weights[:, 1] == 0).all()
     assert (query_grad[:, 1] == 0).all()
     assert (key_grad[:, -1] == 0).all()
     assert (value_grad[:, -1] == 0).all()
     assert all(torch.isfinite(grad).all() and grad.any() for grad in grads)
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_nothing_to_see_at_all(dtype):
-    nothing = torch.zeros(QUERIES, KEYS, dtype=torch.bool)
-    for tensor in gradients(*qkv(BATCH, dtype=dtype), nothing):
-        assert (tensor == 0).all()
+    assert not any(tensor.any() for tensor in gradients(*qkv(BATCH, dtype=dtype), nothing))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_minus_infinity_hides_a_score(dtype):
     scores = torch.tensor([[-INF, 0.0, 0.0]], dtype=dtype)
     assert masked_softmax(scores).tolist() == [[0, 0.5, 0.5]]
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_no_nan_arises_even_on_the_way(dtype):
-    """PyTorch's anomaly detection looks at every step backward, not only at the gradients that come out."""
-    with torch.autograd.set_detect_anomaly(True):
-        gradients(*qkv(BATCH, dtype=dtype), blind_mask())
-        scores = torch.full((QUERIES, KEYS), NAN, dtype=dtype, requires_grad=True)
-        masked_softmax(scores, torch.zeros(QUERIES, KEYS, dtype=torch.bool)).square().sum().backward()
 
 
 # ---- masks of every shape
@@ -307,16 +226,6 @@ def test_agrees_with_pytorch(lead, shape, dtype):
     assert_close(output, expected, **tolerance)
 
 
-def test_gradients_agree_with_pytorch():
-    query, key, value = qkv(BATCH, dtype=torch.float64)
-    mask = random_mask(BATCH, QUERIES, KEYS)
-    ours = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
-    theirs = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
-    scaled_dot_product_attention(*ours, mask)[0].sin().sum().backward()
-    F.scaled_dot_product_attention(*theirs, mask).sin().sum().backward()
-    assert_close([tensor.grad for tensor in ours], [tensor.grad for tensor in theirs])
-
-
 def test_mask_of_three_dimensions_is_one_a_sequence_even_with_as_many_heads():
     query, key, value = qkv(QUERIES, QUERIES)
     mask = random_mask(QUERIES, QUERIES, KEYS)
@@ -324,13 +233,6 @@ def test_mask_of_three_dimensions_is_one_a_sequence_even_with_as_many_heads():
     for sequence in range(QUERIES):
         for head in range(QUERIES):
             assert_close(weights[sequence, head] > 0, mask[sequence])
-
-
-def test_mask_that_forbids_nothing_changes_nothing():
-    query, key, value = qkv(BATCH)
-    everything = torch.ones(BATCH, QUERIES, KEYS, dtype=torch.bool)
-    with_mask = scaled_dot_product_attention(query, key, value, everything)
-    assert_close(with_mask, scaled_dot_product_attention(query, key, value), rtol=0, atol=0)
 
 
 # ---- gradients

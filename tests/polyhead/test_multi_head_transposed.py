@@ -29,30 +29,6 @@ def test_transpose_qkv_by_hand():
     assert_close(transpose_output(expected, 2), X, rtol=0, atol=0)
 
 
-def test_transpose_output_puts_heads_side_by_side():
-    X = torch.tensor([[[1.0], [2]], [[10], [20]]])
-    assert_close(transpose_output(X, 2), torch.tensor([[[1.0, 10], [2, 20]]]), rtol=0, atol=0)
-
-
-def test_where_each_element_goes():
-    X = torch.randn(BATCH, TOKENS, NUM_HIDDENS)
-    out = transpose_qkv(X, HEADS)
-    assert out.shape == (BATCH * HEADS, TOKENS, HEAD_DIM)
-    for b in range(BATCH):
-        for i in range(HEADS):
-            for t in range(TOKENS):
-                for j in range(HEAD_DIM):
-                    assert out[b * HEADS + i, t, j] == X[b, t, i * HEAD_DIM + j]
-
-
-@given(sizes)
-def test_each_undoes_the_other(drawn):
-    batch, tokens, heads, head_dim = drawn
-    whole, folded = torch.randn(batch, tokens, heads * head_dim), torch.randn(batch * heads, tokens, head_dim)
-    assert_close(transpose_output(transpose_qkv(whole, heads), heads), whole, rtol=0, atol=0)
-    assert_close(transpose_qkv(transpose_output(folded, heads), heads), folded, rtol=0, atol=0)
-
-
 @given(sizes)
 def test_both_are_d2ls_methods(drawn):
     batch, tokens, heads, head_dim = drawn
@@ -65,13 +41,6 @@ def test_both_are_d2ls_methods(drawn):
 def test_what_is_not_contiguous_can_be_split():
     X = torch.randn(TOKENS, BATCH, NUM_HIDDENS).transpose(0, 1)
     assert_close(transpose_qkv(X, HEADS), transpose_qkv(X.contiguous(), HEADS), rtol=0, atol=0)
-
-
-def test_gradients_come_back_to_their_place():
-    X = torch.randn(BATCH, TOKENS, NUM_HIDDENS, requires_grad=True)
-    factor = torch.randn(BATCH * HEADS, TOKENS, HEAD_DIM)
-    (transpose_qkv(X, HEADS) * factor).sum().backward()
-    assert_close(X.grad, transpose_output(factor, HEADS), rtol=0, atol=0)
 
 
 def both(bias: bool):
