@@ -1,4 +1,4 @@
-"""`diagnose`: which kind of code a candidate is, and what is wrong with it."""
+"""Find out what kind of code a candidate is, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 
     @property
     def required(self) -> Set[str]:
-        """The roles without which code is of another kind."""
+        """The arguments without which code cannot be of this kind."""
         return self.roles.keys() - self.optional
 
 
@@ -53,14 +53,15 @@ KINDS: dict[str, Kind] = {
     "decoder": Kind(DECODER, decoder.diagnose_decoder, DECODER.keys() - {"token_ids"}),
 }
 
-# PyTorch's own functions and modules do these, too; by the kinds in which they count as notes.
-NOTES: dict[str, tuple[str, ...]] = {
-    "nan_leak": (), "weights_after_dropout": (), "mask_nan": ("multi_head",),
-}  # fmt: skip
-# Of the kinds that a candidate may be, it is the one whose findings explain most. A named mistake (1)
-# explains the numbers; other numbers of the right shape (2) still fit the kind; another shape or type (3)
-# does not; and an error (4) is what code of another kind gives. Above 2 no kind is taken for granted.
-_UNEXPLAINED = {"differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
+# Weaknesses that PyTorch shares are notes, not bugs. The value names the kinds for which this holds.
+NOTES: dict[str, Set[str]] = {
+    "nan_leak": KINDS.keys(),
+    "weights_after_dropout": KINDS.keys(),
+    "mask_nan": {"multi_head"},
+}
+# If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug; 2 right
+# shape, wrong numbers; 3 wrong shape or dtype; 4 an error. If the best rank is above 2, ask for `kind`.
+_RANKS = {"differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
 
 
 def diagnose(
@@ -77,7 +78,7 @@ def diagnose(
         wording: the words in which the diagnosis prints.
 
     Returns:
-        The findings. The diagnosis is true if there are none.
+        The diagnosis; it is true if no bug was found.
 
     Raises:
         ValueError: `kind` is unknown, or it is not given and the signature fits several kinds.
@@ -86,19 +87,19 @@ def diagnose(
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
         ('unscaled',)
     """
-    kinds = [kind] if kind in KINDS else _shortlist(candidate, kind)
+    kinds = [kind] if kind in KINDS else _possible_kinds(candidate, kind)
     diagnoses = []
     for each in kinds:
-        diagnoses.append(_diagnosis(candidate, each, seconds, wording))
+        diagnoses.append(_examine(candidate, each, seconds, wording))
         if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
             return diagnoses[-1]
-    best = min(diagnoses, key=_unexplained)
-    if kind is None and len(kinds) > 1 and _unexplained(best) > _UNEXPLAINED["differs"]:
+    best = min(diagnoses, key=_rank)
+    if kind is None and len(kinds) > 1 and _rank(best) > _RANKS["differs"]:
         raise ValueError(f"kind must be given: the candidate may be one of {', '.join(kinds)}")
     return best
 
 
-def _diagnosis(candidate: Any, kind: str, seconds: float, wording: Wording) -> Diagnosis:
+def _examine(candidate: Any, kind: str, seconds: float, wording: Wording) -> Diagnosis:
     trial = Trial(candidate, seconds)
     found: list[Finding] = []
     try:
@@ -107,22 +108,26 @@ def _diagnosis(candidate: Any, kind: str, seconds: float, wording: Wording) -> D
     except Stopped as stop:
         found.append(stop.finding)
     found = [replace(each, wording=wording) for each in (*found, *trial.conduct.values())]
-    notes = tuple(each for each in found if each.name in NOTES and kind in (NOTES[each.name] or KINDS))
+    notes = tuple(each for each in found if kind in NOTES.get(each.name, ()))
     return Diagnosis(kind, tuple(each for each in found if each not in notes), notes, wording)
 
 
-def _unexplained(diagnosis: Diagnosis) -> int:
-    return max((_UNEXPLAINED.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
+def _rank(diagnosis: Diagnosis) -> int:
+    return max((_RANKS.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
 
 
-def _shortlist(candidate: Any, kind: str | None) -> list[str]:
-    """The kinds that a candidate may be, by its arguments' names, or by how many they are."""
+def _possible_kinds(candidate: Any, kind: str | None) -> list[str]:
+    """Return the kinds that a candidate may be, by its arguments' names, or by how many they are."""
     if kind not in (None, "mask"):
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
     wanted = [*masks.KINDS] if kind == "mask" else [*KINDS]
-    if kind is None and (module := _of_modules(candidate)):
+    if kind is None and (module := _kind_of_module(candidate)):
         return [module]
-    parameters = [each for each in signature(candidate) or [] if each.kind is not each.VAR_POSITIONAL]
+    parameters = [
+        parameter
+        for parameter in signature(candidate) or []
+        if parameter.kind is not parameter.VAR_POSITIONAL
+    ]
     named = [name for name in wanted if _matches(candidate, KINDS[name])]
     needed = sum(each.default is each.empty for each in parameters)
     unnamed = [name for name in wanted if name != "decoder"]  # its argument has a name, or it is a module
@@ -134,7 +139,7 @@ def _shortlist(candidate: Any, kind: str | None) -> list[str]:
     return found
 
 
-def _of_modules(candidate: Any) -> str | None:
+def _kind_of_module(candidate: Any) -> str | None:
     if isinstance(candidate, type) and issubclass(candidate, nn.Module):
         return "multi_head"
     if not isinstance(candidate, nn.Module):

@@ -62,16 +62,20 @@ def scaled_dot_product_attention(
     mask: Mask | None = None,
     dropout: Probability = 0.0,
 ) -> tuple[Float[Tensor, "*batch num_queries value_dim"], Float[Tensor, "*batch num_queries num_keys"]]:
-    """Compute softmax(query · keyᵀ / √head_dim) · value, and the weights, which are the softmax.
+    """Compute softmax(query · keyᵀ / √head_dim) · value.
 
     Args:
         query: one vector for each query.
         key: what the queries are compared with.
         value: what is averaged with the weights.
-        mask: True = may attend. It broadcasts to the weights; one of three dimensions is (batch, num_queries,
-            num_keys), and serves every head alike where the weights have four. A query that may attend to
-            nothing gets zeros.
-        dropout: the probability with which a weight is set to 0, on every call, as in PyTorch's function.
+        mask: True = may attend. It broadcasts to the shape of the weights. If it has three dimensions, (batch,
+            num_queries, num_keys), and the weights four, all heads share it. A query that may attend to
+            nothing gets an output of zeros.
+        dropout: the probability with which a weight is set to 0, also in evaluation mode, as in
+            `torch.nn.functional.scaled_dot_product_attention`.
+
+    Returns:
+        The output, and the attention weights: the softmax, after dropout if there is any.
 
     >>> query, key, value = torch.zeros(1, 2), torch.ones(3, 2), torch.tensor([[3.0], [6.0], [9.0]])
     >>> output, weights = scaled_dot_product_attention(query, key, value, torch.tensor([True, True, False]))
@@ -85,7 +89,7 @@ def scaled_dot_product_attention(
 def attend(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: Probability = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Compute `scaled_dot_product_attention` where `hide_unseen` has been applied already.
+    """Like `scaled_dot_product_attention`, for inputs to which `hide_unseen` has been applied.
 
     >>> attend(torch.zeros(1, 2), torch.ones(2, 2), torch.tensor([[3.0], [6.0]]))
     (tensor([[4.5000]]), tensor([[0.5000, 0.5000]]))
@@ -98,10 +102,11 @@ def attend(
 def hide_unseen(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Set keys and values that no query sees to 0, and queries that see no key: all (…, num_tokens, any).
+    """Zero the keys and values that no query may see, and the queries that may see no key.
 
-    A hidden weight is 0, but 0 · NaN is NaN: what padding holds would leak into outputs and gradients
-    (https://github.com/pytorch/pytorch/issues/101967). A mask of one dimension more has one for the heads.
+    Each tensor is (…, num_tokens, any size). A mask with one more dimension than `query` has its heads in
+    dimension 1. A hidden weight is 0, but 0 · NaN is NaN: what padding holds would leak into outputs and gradients
+    (https://github.com/pytorch/pytorch/issues/101967).
 
     >>> key = torch.tensor([[3.0], [torch.nan]])
     >>> query, key, value = hide_unseen(torch.ones(1, 1), key, key, torch.tensor([[True, False]]))

@@ -42,7 +42,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # First, since other handlers may translate words of the page.
     app.connect("source-read", navigation.set_language_of_source, priority=0)
     app.connect("source-read", anchors.mark_cells)
-    app.connect("env-updated", navigation.outdated_pages)
+    app.connect("env-updated", navigation.refresh_outdated_pages)
     # First, since themes (500) render their components with the language and the switcher of the context.
     app.connect("html-page-context", navigation.localise_page, priority=0)
     app.connect("html-page-context", alternates.add_switcher, priority=0)

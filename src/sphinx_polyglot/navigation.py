@@ -47,19 +47,19 @@ def localise_page(
 ) -> None:
     """Set the language, titles, sidebar and neighbours of a page in its context."""
     pages = Pages.from_config(app.config)
-    own = pages.language_of(pagename)
-    language = own or pages.reference
+    page_language = pages.language_of(pagename)
+    language = page_language or pages.reference
     set_language(language)
     context["language"] = language.code
     context["polyglot_reference"] = pages.reference.code
     context["polyglot_title"] = language.title
-    context["polyglot_has_language"] = own is not None
+    context["polyglot_has_language"] = page_language is not None
     context["project"] = context["shorttitle"] = context["docstitle"] = language.title
-    if own is None:
+    if page_language is None:
         context["sidebars"] = []
         context["prev"] = context["next"] = None
         return
-    home = pages.home(own)
+    home = pages.home(page_language)
     context["root_doc"] = context["master_doc"] = home
     context["polyglot_sidebar"] = [*_sidebar(app, pagename, home), *_shared(app, pages, pagename)]
     order = [home, *_descendants(app.env, home)]
@@ -90,23 +90,23 @@ def _entry(app: Sphinx, pagename: str, docname: str, title: str = "", **others: 
 
 
 def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
-    """Return the entries of the pages that all languages share, and on these, of the languages' homes."""
+    """Return the entries of the pages that all languages share, and on these, of the languages' language_links."""
     shared = [each for each in pages.shared if each in app.env.found_docs]
     if not shared:
         return []
-    own = pages.language_of(pagename)
-    hreflang = "" if own == pages.reference else pages.reference.code
-    parts, homes = [], []
+    page_language = pages.language_of(pagename)
+    hreflang = "" if page_language == pages.reference else pages.reference.code
+    child_entries, language_links = [], []
     if pagename in shared:
-        parts = [_entry(app, pagename, each) for each in shared[1:]]
-        homes = [
+        child_entries = [_entry(app, pagename, each) for each in shared[1:]]
+        language_links = [
             _entry(app, pagename, pages.home(each), each.name, hreflang=each.code, lang=each.code)
             for each in pages.languages.values()
-            if each != own
+            if each != page_language
         ]
     title = translate(app.config.polyglot_shared_title)
-    first = _entry(app, pagename, shared[0], title, hreflang=hreflang, children=parts)
-    return [{**first, "open": pagename in shared}, *homes]
+    first = _entry(app, pagename, shared[0], title, hreflang=hreflang, children=child_entries)
+    return [{**first, "open": pagename in shared}, *language_links]
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
@@ -116,30 +116,32 @@ def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
 
 
 # Sphinx event: env-updated
-def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Return the pages whose sidebar, neighbours or switcher has changed; remove pages without a source.
+def refresh_outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Delete the HTML of removed pages; return the pages to write again.
 
-    Sphinx writes only the pages whose source has changed. But a title is on every page of its language, and
-    a new or removed page changes the switchers of its counterparts.
+    Sphinx writes only the pages whose source has changed. But a page's title also appears in the sidebar of
+    every page in its language, and a new or removed page changes the switchers of its counterparts.
     """
     pages = Pages.from_config(app.config)
-    now: dict[str, Any] = {"docs": sorted(env.found_docs)}
+    new_outline: dict[str, Any] = {"docs": sorted(env.found_docs)}
     shared = [each for each in pages.shared if each in env.titles]
-    now["shared"] = [env.titles[each].astext() for each in shared]
+    new_outline["shared"] = [env.titles[each].astext() for each in shared]
     for code, language in pages.languages.items():
         home = pages.home(language)
         order = [home, *_descendants(env, home)]
-        now[code] = [(each, env.titles[each].astext()) for each in order if each in env.titles]
-    before = getattr(env, _OUTLINE, None)
-    setattr(env, _OUTLINE, now)
-    if before is None or before == now:
+        new_outline[code] = [(each, env.titles[each].astext()) for each in order if each in env.titles]
+    old_outline = getattr(env, _OUTLINE, None)
+    setattr(env, _OUTLINE, new_outline)
+    if old_outline is None or old_outline == new_outline:
         return []
-    if before.get("docs") != now["docs"]:
-        for gone in set(before.get("docs", ())) - env.found_docs:
-            Path(app.outdir, f"{gone}.html").unlink(missing_ok=True)
+    if old_outline.get("docs") != new_outline["docs"]:
+        for removed_page in set(old_outline.get("docs", ())) - env.found_docs:
+            Path(app.outdir, f"{removed_page}.html").unlink(missing_ok=True)
         return sorted(env.found_docs)
-    changed = {code for code in pages.languages if before.get(code) != now[code]}
-    stale = shared if before.get("shared") != now["shared"] else []
+    changed = {code for code in pages.languages if old_outline.get(code) != new_outline[code]}
+    stale = shared if old_outline.get("shared") != new_outline["shared"] else []
     return stale + sorted(
-        docname for docname in env.found_docs if (own := pages.language_of(docname)) and own.code in changed
+        docname
+        for docname in env.found_docs
+        if (page_language := pages.language_of(docname)) and page_language.code in changed
     )

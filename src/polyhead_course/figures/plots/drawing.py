@@ -1,4 +1,4 @@
-"""What every figure shares: its style, its fonts, and an SVG that is the same on every machine."""
+"""The style, the fonts and the reproducible SVG output that all figures share."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from polyhead_course.words.language import get_language
 P = ParamSpec("P")
 _LOCK = threading.RLock()
 
-# The site turns matplotlib's black and white into the theme's colours; the fixed ones are for coloured cells.
+# INK is black, which the site replaces by the theme's text colour. FIXED_INK and FIXED_PAPER stay as they are, on
+# coloured cells.
 INK, FIXED_INK, FIXED_PAPER = "#000000", "#141414", "#fdfdfd"
 BLUE, ORANGE, GREY = "#3182bd", "#e6730b", "#7f7f7f"
 
 _STYLE: dict[str, Any] = {
     "svg.hashsalt": "polyhead",
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a label is a text, and a dollar in it a dollar
+    "text.parse_math": False,  # labels are plain text: $ does not start a formula
     "font.sans-serif": ["DejaVu Sans"],
     "axes.titlesize": 10.0,
     "axes.spines.top": False,
@@ -53,8 +54,8 @@ class Drawing:
     def __init__(self, figure: Figure) -> None:
         """Render the figure, without dates or version numbers."""
         buffer = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.05, metadata=nothing)
+        no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.05, metadata=no_metadata)
         text = buffer.getvalue()
         self.svg = text[text.index("<svg") :]
 
@@ -76,9 +77,10 @@ class Drawing:
 
 
 def plot(function: Callable[P, Figure]) -> Callable[P, Drawing]:
-    """Make a function that builds a figure `checked`, and give its `Drawing`, in the book's style and fonts.
+    """Decorate a function that returns a figure.
 
-    Figures are drawn one at a time, since their style is matplotlib's global state meanwhile.
+    Check its arguments, apply the book's style and fonts, and return a `Drawing`. Figures are drawn one at
+    a time, since matplotlib's style is global.
     """
     build = checked(function)
 
@@ -100,7 +102,7 @@ def _families(language: str) -> list[str]:
 
 
 def inch_figure() -> Figure:
-    """Create a figure of one inch, whose units are inches; the SVG also has what is beyond its edges."""
+    """Create a 1 × 1 inch figure, so that its coordinates are inches. The SVG also includes what lies outside it."""
     return Figure(figsize=(1, 1))
 
 
@@ -115,6 +117,6 @@ def to_log10(values: object, decimals: int = 2) -> np.ndarray:
 
 
 def _floats(values: object) -> np.ndarray:
-    if isinstance(values, Tensor):  # NumPy has no bfloat16, and reads no gradients or other devices
+    if isinstance(values, Tensor):  # NumPy cannot read bfloat16, tensors with gradients, or tensors on a GPU
         values = values.detach().cpu().double()
     return np.asarray(values, dtype=float)
