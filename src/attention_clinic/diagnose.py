@@ -59,8 +59,8 @@ NOTES: dict[str, Set[str]] = {
     "weights_after_dropout": KINDS.keys(),
     "mask_nan": {"multi_head"},
 }
-# If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug; 2 right
-# shape, wrong numbers; 3 wrong shape or dtype; 4 an error. If the best rank is above 2, ask for `kind`.
+# If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug;
+# 2 right shape, wrong numbers; 3 wrong shape or dtype; 4 an error. If the best is above 2, ask for `kind`.
 _RANKS = {"differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
 
 

@@ -68,9 +68,9 @@ def scaled_dot_product_attention(
         query: one vector for each query.
         key: what the queries are compared with.
         value: what is averaged with the weights.
-        mask: True = may attend. It broadcasts to the shape of the weights. If it has three dimensions, (batch,
-            num_queries, num_keys), and the weights four, all heads share it. A query that may attend to
-            nothing gets an output of zeros.
+        mask: True = may attend. It broadcasts to the shape of the weights. If it has three dimensions,
+            (batch, num_queries, num_keys), and the weights four, all heads share it. A query that may attend
+            to nothing gets an output of zeros.
         dropout: the probability with which a weight is set to 0, also in evaluation mode, as in
             `torch.nn.functional.scaled_dot_product_attention`.
 
@@ -105,7 +105,9 @@ def hide_unseen(
     """Zero the keys and values that no query may see, and the queries that may see no key.
 
     Each tensor is (…, num_tokens, any size). A mask with one more dimension than `query` has its heads in
-    dimension 1. A hidden weight is 0, but 0 · NaN is NaN: what padding holds would leak into outputs and gradients
+    dimension 1.
+
+    A hidden weight is 0, but 0 · NaN is NaN: what padding holds would leak into outputs and gradients
     (https://github.com/pytorch/pytorch/issues/101967).
 
     >>> key = torch.tensor([[3.0], [torch.nan]])

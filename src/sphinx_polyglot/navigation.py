@@ -90,7 +90,7 @@ def _entry(app: Sphinx, pagename: str, docname: str, title: str = "", **others: 
 
 
 def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
-    """Return the entries of the pages that all languages share, and on these, of the languages' language_links."""
+    """Return the entries of the pages that all languages share, and on these, of the languages' homes."""
     shared = [each for each in pages.shared if each in app.env.found_docs]
     if not shared:
         return []

@@ -21,8 +21,8 @@ from polyhead_course.words.language import get_language
 P = ParamSpec("P")
 _LOCK = threading.RLock()
 
-# INK is black, which the site replaces by the theme's text colour. FIXED_INK and FIXED_PAPER stay as they are, on
-# coloured cells.
+# INK is black, which the site replaces by the theme's text colour. FIXED_INK and FIXED_PAPER stay as they
+# are, on coloured cells.
 INK, FIXED_INK, FIXED_PAPER = "#000000", "#141414", "#fdfdfd"
 BLUE, ORANGE, GREY = "#3182bd", "#e6730b", "#7f7f7f"
 
@@ -102,7 +102,10 @@ def _families(language: str) -> list[str]:
 
 
 def inch_figure() -> Figure:
-    """Create a 1 × 1 inch figure, so that its coordinates are inches. The SVG also includes what lies outside it."""
+    """Create a 1 × 1 inch figure, so that its coordinates are inches.
+
+    The SVG also includes what lies outside it.
+    """
     return Figure(figsize=(1, 1))
 
 
