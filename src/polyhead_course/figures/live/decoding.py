@@ -15,7 +15,7 @@ from polyhead.modes import evaluation_mode
 from polyhead.transformer import DecoderOnly
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
-from polyhead_course.figures.plots.drawing import fitting, numbers
+from polyhead_course.figures.plots.drawing import to_array
 
 _LABELS = (
     "step.prefill", "step.decode", "key.computed", "key.cached", "curve.with_cache", "curve.without_cache",
@@ -34,7 +34,6 @@ def decoding(
     after the last. The multiply-adds are those of the decoder's layers.
     """
     size = token_ids.shape[1]
-    fitting("tokens", tokens, size + 1)
     figure = plots.cache_triangle(list(tokens[:-1]), num_prompt)
     with evaluation_mode(model), torch.no_grad():
         weights = model.attention_weights(token_ids)
@@ -47,8 +46,8 @@ def decoding(
         labels=_LABELS,
         tokens=list(tokens),
         num_prompt=num_prompt,
-        weights=[numbers("weights", layer[0], None, size, size).tolist() for layer in weights],
-        probs=numbers("probs", probs.amax(dim=-1), size).tolist(),
+        weights=[to_array(layer[0]).tolist() for layer in weights],
+        probs=to_array(probs.amax(dim=-1)).tolist(),
         with_cache=[_cost(model, n if n == num_prompt else 1, n) for n in lengths],
         without_cache=[_cost(model, n, n) for n in lengths],
     )

@@ -11,8 +11,8 @@ from polyhead.checked import checked
 from polyhead.functional import attention_scores, masked_softmax
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
-from polyhead_course.figures.plots.curves import hull_of
-from polyhead_course.figures.plots.drawing import numbers
+from polyhead_course.figures.plots.curves import convex_hull
+from polyhead_course.figures.plots.drawing import to_array
 
 _LABELS = (
     "query", "key", "score", "axis.weight", "temperature", "point.value", "point.output", "point.wish",
@@ -35,17 +35,17 @@ def hull(
     """
     scores = attention_scores(query, key)
     figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished)
-    points = numbers("value", value, None, 2)
-    corners = hull_of(points)
+    points = to_array(value)
+    corners = convex_hull(points)
     return Explorable(
         "hull",
         figure,
         heights=(52, 31),
         labels=_LABELS,
         tokens=list(tokens),
-        scores=numbers("scores", scores, None, None).tolist(),
+        scores=to_array(scores).tolist(),
         values=points.tolist(),
         head_dim=query.shape[1],
         corners=corners.points[corners.vertices].tolist(),
-        wished=None if wished is None else numbers("wished", wished, 2).tolist(),
+        wished=None if wished is None else to_array(wished).tolist(),
     )

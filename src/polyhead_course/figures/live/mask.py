@@ -13,7 +13,7 @@ from polyhead.checked import checked
 from polyhead.functional import masked_softmax
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
-from polyhead_course.figures.plots.drawing import numbers
+from polyhead_course.figures.plots.drawing import to_array
 
 _LABELS = (
     "mask", "mask.causal", "live.true_attend", "live.true_hide", "live.added", "live.hide_nothing",
@@ -32,7 +32,7 @@ def mask(
     `tokens` name queries and keys. For a query that may see no key, the data hold what each library gives.
     """
     figure = plots.heatmap(masked_softmax(scores, mask), tokens, highest=1)
-    rounded = numbers("scores", scores, None, None)
+    rounded = to_array(scores)
     single, nothing = torch.tensor(rounded).float(), torch.zeros_like(mask)
     return Explorable(
         "mask",

@@ -8,8 +8,8 @@ from torch import Tensor
 from polyhead.checked import Size, checked
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
-from polyhead_course.figures.plots.drawing import numbers
-from polyhead_course.figures.plots.head_split import COLOURS
+from polyhead_course.figures.plots.drawing import to_array
+from polyhead_course.figures.plots.grid import HEAD_COLOURS
 
 _LABELS = (
     "stage.input", "stage.split", "stage.permute", "stage.flatten", "stage.wrong_view", "live.projection",
@@ -29,7 +29,7 @@ def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> E
         figure,
         heights=(75, 45),
         labels=_LABELS,
-        X=numbers("X", X, None, None, None).tolist(),
+        X=to_array(X).tolist(),
         num_heads=num_heads,
-        colours=list(COLOURS[:4]),
+        colours=list(HEAD_COLOURS[:4]),
     )

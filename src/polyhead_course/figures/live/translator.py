@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from polyhead.checked import checked
 from polyhead.heads.removal import all_heads, attentions
+from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
-from polyhead_course.figures.plots.drawing import numbers
+from polyhead_course.figures.plots.drawing import to_array
 from polyhead_course.models.translation import TARGETS, load_translator, read_date, translate
 from polyhead_course.models.translation.dates import (
     FORMS,
@@ -17,7 +18,6 @@ from polyhead_course.models.translation.dates import (
     YEARS,
 )
 from polyhead_course.models.translation.pairs import Target
-from polyhead_course.models.translation.picture import attention_picture
 from polyhead_course.models.translation.translator import CHECKPOINT, LONGEST
 from polyhead_course.words.language import get_language, text
 
@@ -46,7 +46,7 @@ def translator(date: str, to: Target | None = None) -> Explorable:
     model = load_translator().model
     return Explorable(
         "translator",
-        attention_picture(shown),
+        plots.translation_weights(shown.weights, shown.source_tokens, shown.target_tokens),
         heights=(84, 59),
         labels=_LABELS,
         forms=list(FORMS),
@@ -57,7 +57,7 @@ def translator(date: str, to: Target | None = None) -> Explorable:
         to=targets.index(to or targets[0]),
         source_tokens=list(shown.source_tokens),
         target_tokens=list(shown.target_tokens),
-        weights=numbers("weights", shown.weights, None, None).tolist(),
+        weights=to_array(shown.weights).tolist(),
         attentions=[list(place) for place in attentions(model)],
         heads=len(all_heads(model)) // len(attentions(model)),
         longest=LONGEST,

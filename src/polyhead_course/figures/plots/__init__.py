@@ -37,7 +37,7 @@ from polyhead_course.figures.plots.sampling import next_token_bars
 from polyhead_course.figures.plots.shifted import shifted_tokens
 from polyhead_course.figures.plots.speed import time_and_memory
 from polyhead_course.figures.plots.stream import residual_stream
-from polyhead_course.figures.plots.training import cross_heads, training_progress
+from polyhead_course.figures.plots.training import cross_heads, training_progress, translation_weights
 
 __all__ = [
     "Drawing",
@@ -95,6 +95,7 @@ __all__ = [
     "token_spread",
     "tokens_seen",
     "training_progress",
+    "translation_weights",
     "transpose_path",
     "view_losses",
     "weighted_sums",

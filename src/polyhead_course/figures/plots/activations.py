@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from matplotlib.figure import Figure
 
 from polyhead.feed_forward import ACTIVATIONS
-from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE, drawn
+from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE, plot, to_array
 from polyhead_course.words.language import text
 
 
-@drawn
+@plot
 def activation_curves() -> Figure:
-    """ReLU and GELU from -4 to 4; below, the approximation of GELU with tanh minus GELU, in thousandths."""
-    places = torch.linspace(-4, 4, 161, dtype=torch.float64)
-    heights = {name: ACTIVATIONS[name](places).numpy() for name in ("relu", "gelu", "gelu_tanh")}
+    """Draw ReLU and GELU from -4 to 4; below, 1000 × (GELU approximated with tanh - GELU).
+
+    >>> activation_curves()
+    <polyhead_course.figures.plots.Drawing>
+    """
+    z = torch.linspace(-4, 4, 161, dtype=torch.float64)
+    relu, gelu, gelu_tanh = (ACTIVATIONS[name](z) for name in ("relu", "gelu", "gelu_tanh"))
     figure = Figure(figsize=(4.5, 4.4))
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    for name, colour, line in (("relu", GREY, "-"), ("gelu", BLUE, "-"), ("gelu_tanh", ORANGE, (0, (2, 2)))):
-        upper.plot(places, np.round(heights[name], 4), color=colour, linestyle=line, label=_NAMES[name])
+    upper.plot(z, to_array(relu), color=GREY, label="ReLU")
+    upper.plot(z, to_array(gelu), color=BLUE, label="GELU")
+    upper.plot(z, to_array(gelu_tanh), color=ORANGE, linestyle=(0, (2, 2)), label="GELU (tanh)")
     upper.set_title(text("activation_function"), loc="left")
     upper.legend(loc="upper left", fontsize=9)
-    difference = 1000 * (heights["gelu_tanh"] - heights["gelu"])
-    lower.plot(places, np.round(difference, 3) + 0.0, color=ORANGE)
+    lower.plot(z, to_array(1000 * (gelu_tanh - gelu), decimals=3), color=ORANGE)
     lower.axhline(0, color=GREY, linewidth=1, linestyle=":")
     lower.set_title("1000 × (GELU (tanh) − GELU)", loc="left")
     lower.set_xlabel("z")
     figure.subplots_adjust(hspace=0.3)
     return figure
-
-
-_NAMES = {"relu": "ReLU", "gelu": "GELU", "gelu_tanh": "GELU (tanh)"}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from polyhead_course.figures.plots.boxes import arrow, box, canvas
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, drawn, fitting
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, plot
 from polyhead_course.words.language import text
 
 _FILLS = {
@@ -29,25 +29,25 @@ _NORM = 0.46  # from a sublayer's middle to its norm's
 _SMALL = 9.0
 
 
-@drawn
+@plot
 def whole_transformer(source: Sequence[str], given: Sequence[str], predicted: Sequence[str]) -> Figure:
-    """Encoder and decoder with every sublayer, read downwards; cross-attention joins them.
+    """Draw encoder and decoder with every sublayer, read downwards; cross-attention joins them.
 
-    The encoder reads the tokens of `source`; the decoder is given those of `given` and must predict those of
+    The encoder reads the tokens of `source`; the decoder reads those of `given` and predicts those of
     `predicted`, one for each.
+
+    >>> whole_transformer(list("ba."), list(">ab"), list("ab."))
+    <polyhead_course.figures.plots.Drawing>
     """
-    fitting("source", source, len(source))
-    fitting("given", given, len(given))
-    fitting("predicted", predicted, len(given))
     end = _FIRST + 3 * _STEP
     figure, axes = canvas(4.8, end + 1.42)
     _column(axes, _ENCODER, "encoder", source, ("self_attention", "feed_forward"))
     sublayers = ("masked_self_attention", "cross_attention", "feed_forward")
     _column(axes, _DECODER, "decoder", given, sublayers)
     cross, memory = _FIRST + _STEP, _FIRST + 2 * _STEP
-    left = _ENCODER, _FIRST + _STEP + _NORM + _HEIGHT / 2
-    way = [left, (_ENCODER, memory), (_GUTTER, memory), (_GUTTER, cross), (_DECODER - _WIDTH / 2, cross)]
-    arrow(axes, way, ORANGE, 2.4)
+    start = _ENCODER, _FIRST + _STEP + _NORM + _HEIGHT / 2
+    path = [start, (_ENCODER, memory), (_GUTTER, memory), (_GUTTER, cross), (_DECODER - _WIDTH / 2, cross)]
+    arrow(axes, path, ORANGE, 2.4)
     label = f"{text('block.memory')} → K, V"
     axes.text(_ENCODER - 0.4, memory + 0.06, label, ha="left", va="top", fontsize=_SMALL)
     axes.text(_DECODER - 0.07, cross - 0.225, "Q", ha="right", va="center", fontsize=_SMALL)
@@ -99,11 +99,14 @@ _FAMILIES: dict[str, tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = {
 }
 
 
-@drawn
+@plot
 def family_tree() -> Figure:
-    """The models that came of the Transformer, by the part that they keep, each with its masks.
+    """Draw the families of models after the Transformer, by the part that they keep, each with its masks.
 
     In the small squares a coloured cell is True; blue is self-attention, orange cross-attention.
+
+    >>> family_tree()
+    <polyhead_course.figures.plots.Drawing>
     """
     figure, axes = canvas(4.8, 3.42)
     box(axes, (2.4, 0.32), (2.1, 0.5), f"Transformer 2017\n{text('family.both')}", "#e5f5e0")

@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 
 def canvas(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure with axes in inches, from its upper left corner."""
+    """Create a figure with axes in inches, from its upper left corner."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0))
@@ -25,7 +25,7 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
 def box(
     axes: Axes, at: Point, size: Point, label: str, face: str, edge: str = FIXED_INK, fontsize: float = 9.5
 ) -> None:
-    """A rounded box with its middle `at` a point, and a label in it."""
+    """Draw a rounded box with its middle `at` a point, and a label in it."""
     (x, y), (width, height) = at, size
     axes.add_patch(
         FancyBboxPatch(
@@ -37,7 +37,7 @@ def box(
 
 
 def arrow(axes: Axes, points: Sequence[Point], colour: str, width: float) -> None:
-    """A line through the points, with an arrow's head at the last."""
+    """Draw a line through the points, with an arrow's head at the last."""
     axes.plot(*zip(*points, strict=True), color=colour, linewidth=width, solid_capstyle="butt", zorder=1)
     style = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 0, "shrinkB": 0,
              "mutation_scale": 12}  # fmt: skip

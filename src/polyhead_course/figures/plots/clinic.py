@@ -1,4 +1,4 @@
-"""The bug clinic: which law, and which comparison, sees which bug."""
+"""The bug clinic: which probe finds which bug."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from polyhead_course.figures.plots.drawing import ORANGE, blank, drawn, fitting
-from polyhead_course.figures.plots.grid import paint
+from polyhead_course.figures.plots.drawing import ORANGE, inch_figure, plot
+from polyhead_course.figures.plots.grid import add_grid
 from polyhead_course.words.language import text
 
-_SEEN, _HELD, _UNASKED = ORANGE, "#f4f4f4", "#c9c9c9"
+_FOUND, _MISSED, _NO_ANSWER = (ORANGE, "×"), ("#f4f4f4", ""), ("#c9c9c9", "–")
 
 
-@drawn
+@plot
 def bug_matrix(matrix: Mapping[str, Mapping[str, float | None]]) -> Figure:
-    """A line for each bug, a column for each probe: a mark where the probe sees the bug.
+    """Draw a row for each bug and a column for each probe, with a mark where the probe finds the bug.
 
     Args:
-        matrix: as of `attention_clinic.planted.matrix`: bug → probe → deviation. 0: the bug is not seen;
+        matrix: as of `attention_clinic.planted.matrix`: bug → probe → deviation. 0: the bug is not found;
             None: the probe says nothing about this decoder.
+
+    >>> bug_matrix({"none": {"parity": 0.0}, "sees_ahead": {"parity": 0.5}})
+    <polyhead_course.figures.plots.Drawing>
     """
-    bugs, probes = list(matrix), list(next(iter(matrix.values()), {}))
-    fitting("matrix", bugs, len(bugs))
-    for bug, row in matrix.items():
-        if list(row) != probes or not probes:
-            raise ValueError(f"matrix[{bug!r}] must have the probes {probes}, got {list(row)}")
-    numbers = [[matrix[bug][probe] for probe in probes] for bug in bugs]
-    faces = np.array([[_UNASKED if n is None else _SEEN if n else _HELD for n in row] for row in numbers])
-    words = np.array([["–" if n is None else "×" if n else "" for n in row] for row in numbers])
-    figure = blank()
-    paint(
+    probes = next(iter(matrix.values()))
+    cells = [
+        [_NO_ANSWER if row[probe] is None else _FOUND if row[probe] else _MISSED for probe in probes]
+        for row in matrix.values()
+    ]
+    faces, words = np.moveaxis(np.array(cells), -1, 0)
+    figure = inch_figure()
+    add_grid(
         figure, faces, cell=0.21, words=words, turn=90,
-        rows=[text(f"bug.{bug}") for bug in bugs], columns=[text(f"law.{probe}") for probe in probes],
+        rows=[text(f"bug.{bug}") for bug in matrix], columns=[text(f"law.{probe}") for probe in probes],
     )  # fmt: skip
     return figure

@@ -12,7 +12,8 @@ from matplotlib.patches import Polygon, Rectangle
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.boxes import Point, arrow, box, canvas
-from polyhead_course.figures.plots.curves import hull_of
+from polyhead_course.figures.plots.charts import chart
+from polyhead_course.figures.plots.curves import convex_hull
 from polyhead_course.figures.plots.drawing import (
     BLUE,
     FIXED_INK,
@@ -20,59 +21,58 @@ from polyhead_course.figures.plots.drawing import (
     GREY,
     INK,
     ORANGE,
-    blank,
-    drawn,
-    fitting,
-    numbers,
+    inch_figure,
+    plot,
+    to_array,
 )
-from polyhead_course.figures.plots.grid import paint, shades
+from polyhead_course.figures.plots.grid import add_grid, matrix_colours
+from polyhead_course.figures.plots.scripts import superscript
 from polyhead_course.words.language import text
 
 _FACES = ("#9ecae1", "#fdae6b", "#a1d99b", "#c5b5e3")  # one for each head
 _PLAIN = "#d9d9d9"
 _WIDE = 2.05  # inches: two matrices of this width and a sign between them fit on a phone
-_LOOKS = ((ORANGE, "s"), (BLUE, "o"), (GREY, "^"))
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_STYLES = ((ORANGE, "s"), (BLUE, "o"), (GREY, "^"))
 
 
-@drawn
+@plot
 def wish_and_hull(values: object, wish: object, tokens: Sequence[str]) -> Figure:
-    """Values as points, what their averages reach, and a wished output with the average nearest to it.
+    """Draw values as points, what their averages reach, and a wished output with the average nearest to it.
 
     Values are (num_tokens, 2), a red and a blue number each, not all on a line; the wish is (2,), outside
     their convex hull. `tokens` name the values.
+
+    >>> wish_and_hull([[0, 0], [2, 0], [0, 2]], [2, 2], ["a", "b", "c"])
+    <polyhead_course.figures.plots.Drawing>
     """
-    points, target = numbers("values", values, None, 2), numbers("wish", wish, 2)
-    fitting("tokens", tokens, len(points))
-    hull = hull_of(points)
-    if (hull.equations[:, :2] @ target + hull.equations[:, 2] <= 0).all():
-        raise ValueError(f"wish must lie outside what averages reach, got {target.tolist()}")
+    points, target = to_array(values), to_array(wish)
+    hull = convex_hull(points)
     corners = hull.points[hull.vertices]
     nearest = np.round(_nearest(corners, target), 4)
     figure = Figure(figsize=(4.4, 3.4))
     axes = figure.subplots()
     axes.add_patch(Polygon(corners, facecolor=BLUE, alpha=0.15, edgecolor="none"))
     axes.plot(*zip(nearest, target, strict=True), color=GREY, linestyle=":", linewidth=1.6, zorder=2)
-    places = np.unique(points, axis=0)
-    for name, spots, colour, marker, size in (
-        ("value", places, BLUE, "o", 55),
+    distinct = np.unique(points, axis=0)
+    for name, group, colour, marker, size in (
+        ("value", distinct, BLUE, "o", 55),
         ("nearest", nearest[None], GREY, "D", 50),
         ("wish", target[None], ORANGE, "*", 190),
     ):
         axes.scatter(
-            spots[:, 0],
-            spots[:, 1],
+            group[:, 0],
+            group[:, 1],
             s=size,
             color=colour,
             marker=marker,
             label=text(f"point.{name}"),
             zorder=3,
         )
-    for place in places:
-        names = [token for token, point in zip(tokens, points, strict=True) if (point == place).all()]
-        axes.annotate(", ".join(names), place, xytext=(9, -3), textcoords="offset points", va="top")
-    every = np.vstack([points, target])
-    low, high = every.min(axis=0), every.max(axis=0)
+    for value in distinct:
+        names = [token for token, point in zip(tokens, points, strict=True) if (point == value).all()]
+        axes.annotate(", ".join(names), value, xytext=(9, -3), textcoords="offset points", va="top")
+    shown = np.vstack([points, target])
+    low, high = shown.min(axis=0), shown.max(axis=0)
     axes.set(xlim=(low[0] - 0.4, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.5))
     axes.set_xlabel(text("axis.red"))
     axes.set_ylabel(text("axis.blue"))
@@ -81,7 +81,7 @@ def wish_and_hull(values: object, wish: object, tokens: Sequence[str]) -> Figure
 
 
 def _nearest(corners: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The point on the hull's edge that is nearest to one outside."""
+    """Find the point on the hull's edge that is nearest to one outside."""
     starts, ends = corners, np.roll(corners, -1, axis=0)
     along = ((target - starts) * (ends - starts)).sum(axis=1) / ((ends - starts) ** 2).sum(axis=1)
     feet = starts + along.clip(0, 1)[:, None] * (ends - starts)
@@ -89,114 +89,103 @@ def _nearest(corners: np.ndarray, target: np.ndarray) -> np.ndarray:
     return foot
 
 
-@drawn
+@plot
 def loss_by_heads(curves: Mapping[int, object]) -> Figure:
-    """The loss at each training step, by the number of heads; all curves are equally long."""
-    if not curves or len(curves) > len(_LOOKS):
-        raise ValueError(f"curves must be one to {len(_LOOKS)}, got {list(curves)}")
-    figure = Figure(figsize=(4.4, 2.9))
-    axes = figure.subplots()
-    length = None
-    for (colour, marker), (num_heads, curve) in zip(_LOOKS, curves.items(), strict=False):
-        losses = numbers(f"curves[{num_heads!r}]", curve, length, lowest=0.0)
-        length = len(losses)
-        label = text("curve.heads", number=num_heads)
-        every = max(1, length // 10)
+    """Draw the loss at each training step, by the number of heads, up to three curves.
+
+    >>> loss_by_heads({1: [1.0, 0.5], 2: [0.75, 0.0]})
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.4, 2.9, "axis.step", "axis.loss")
+    for (colour, marker), (num_heads, curve) in zip(_STYLES, curves.items(), strict=False):
+        losses = to_array(curve)
         axes.plot(
-            np.arange(1, length + 1), losses, color=colour, linewidth=1.5,
-            marker=marker, markersize=6, markevery=every, label=label,
+            np.arange(1, len(losses) + 1), losses, color=colour, linewidth=1.5, marker=marker, markersize=6,
+            markevery=max(1, len(losses) // 10), label=text("curve.heads", number=num_heads),
         )  # fmt: skip
-    axes.set(xlim=(0, None), ylim=(0, None), xlabel=text("axis.step"))
-    axes.set_title(text("axis.loss"), loc="left")
+    axes.set(xlim=(0, None), ylim=(0, None))
     axes.legend(loc="best", fontsize=9)
     return figure
 
 
-@drawn
+@plot
 def concat_blocks(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
-    """X, the heads that read all of it, their outputs side by side, and W_O in one block of rows a head."""
-    if num_heads > len(_FACES):
-        raise ValueError(f"num_heads must be at most {len(_FACES)}, got {num_heads}")
-    joined = num_heads * head_dim
-    side = _WIDE / joined
-    tall, part = num_tokens * side, head_dim * side
-    heads_y, concat_y, square = 1.22, 1.72, _WIDE + 0.36
-    output_y = max(square, concat_y + tall) + 0.46
-    figure, axes = canvas(2 * _WIDE + 0.4, output_y + tall + 0.36)
-    _matrix(axes, (0.0, 0.36), (num_tokens, joined), side, [_PLAIN], across=True)
-    _note(axes, (0.0, 0.18), f"X  {num_tokens} × {joined}", left=True)
-    for number, face in enumerate(_FACES[:num_heads]):
-        middle = (number + 0.5) * part
-        arrow(axes, [(_WIDE / 2, 0.36 + tall), (middle, heads_y - 0.16)], GREY, 1.2)
+    """Draw X, the heads that read all of it, their outputs side by side, and W_O in one block of rows a head.
+
+    >>> concat_blocks(num_tokens=3, num_heads=2, head_dim=2)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    embed_dim = num_heads * head_dim
+    side, faces = _WIDE / embed_dim, _FACES[:num_heads]
+    height, part = num_tokens * side, head_dim * side
+    right, input_y, heads_y, concat_y = _WIDE + 0.4, 0.36, 1.22, 1.72
+    output_y = max(_WIDE + 0.36, concat_y + height) + 0.46
+    figure, axes = canvas(2 * _WIDE + 0.4, output_y + height + 0.36)
+    _add_matrix(axes, (0.0, input_y), (num_tokens, embed_dim), side, [_PLAIN])
+    _add_note(axes, (0.0, 0.18), f"X  {num_tokens} × {embed_dim}", left=True)
+    for number, face in enumerate(faces, start=1):
+        middle = (number - 0.5) * part
+        arrow(axes, [(_WIDE / 2, input_y + height), (middle, heads_y - 0.16)], GREY, 1.2)
         arrow(axes, [(middle, heads_y + 0.16), (middle, concat_y)], GREY, 1.2)
-        label = text("title.head", number=number + 1)
+        label = text("title.head", number=number)
         box(axes, (middle, heads_y), (part - 0.04, 0.32), label, face, fontsize=8.5)
-        raised = f"⁽{str(number + 1).translate(_RAISED)}⁾"
-        _note(axes, (middle, concat_y + tall + 0.16), f"O{raised}", size=11.5)
-        block = (1.5 * _WIDE + 0.4, 0.36 + middle)
-        axes.text(*block, f"W_O{raised}", ha="center", va="center", color=FIXED_INK, fontsize=12.5, zorder=5)
-    faces = _FACES[:num_heads]
-    _matrix(axes, (0.0, concat_y), (num_tokens, joined), side, faces, across=True)
-    _note(axes, (0.0, concat_y + tall + 0.38), text("title.concatenated"), left=True)
-    _note(axes, (_WIDE + 0.2, concat_y + tall / 2), "×", size=14.0)
-    _matrix(axes, (_WIDE + 0.4, 0.36), (joined, joined), side, faces, across=False)
-    _note(axes, (_WIDE + 0.4, 0.18), f"W_O  {joined} × {joined}", left=True)
-    _matrix(axes, (_WIDE + 0.4, output_y), (num_tokens, joined), side, [_PLAIN], across=True)
-    _note(axes, (_WIDE + 0.2, output_y + tall / 2), "=", size=14.0)
-    _note(
-        axes,
-        (_WIDE + 0.4, output_y + tall + 0.16),
-        f"{text('title.output')}  {num_tokens} × {joined}",
-        left=True,
-    )
+        _add_note(axes, (middle, concat_y + height + 0.16), f"O⁽{superscript(number)}⁾", size=11.5)
+        block = right + 0.5 * _WIDE, input_y + middle
+        axes.text(*block, f"W_O⁽{superscript(number)}⁾", ha="center", va="center", color=FIXED_INK,
+                  fontsize=12.5, zorder=5)  # fmt: skip
+    _add_matrix(axes, (0.0, concat_y), (num_tokens, embed_dim), side, faces)
+    _add_note(axes, (0.0, concat_y + height + 0.38), text("title.concatenated"), left=True)
+    _add_note(axes, (_WIDE + 0.2, concat_y + height / 2), "×", size=14.0)
+    _add_matrix(axes, (right, input_y), (embed_dim, embed_dim), side, faces, stacked=True)
+    _add_note(axes, (right, 0.18), f"W_O  {embed_dim} × {embed_dim}", left=True)
+    _add_matrix(axes, (right, output_y), (num_tokens, embed_dim), side, [_PLAIN])
+    _add_note(axes, (_WIDE + 0.2, output_y + height / 2), "=", size=14.0)
+    label = f"{text('title.output')}  {num_tokens} × {embed_dim}"
+    _add_note(axes, (right, output_y + height + 0.16), label, left=True)
     return figure
 
 
-def _matrix(
-    axes: Axes, at: Point, shape: tuple[int, int], side: float, faces: Sequence[str], *, across: bool
+def _add_matrix(
+    axes: Axes, at: Point, shape: tuple[int, int], side: float, faces: Sequence[str], *, stacked: bool = False
 ) -> None:
-    """A matrix from its upper left corner: equal blocks of columns or rows, then the lines of its cells."""
+    """Add a matrix from its upper left corner: equal blocks of columns, or of rows if stacked, as cells."""
     (x, y), (rows, columns) = at, shape
     width, height = columns * side, rows * side
     for number, face in enumerate(faces):
         share = number / len(faces)
-        corner = (x + share * width, y) if across else (x, y + share * height)
-        size = (width / len(faces), height) if across else (width, height / len(faces))
+        corner = (x, y + share * height) if stacked else (x + share * width, y)
+        size = (width, height / len(faces)) if stacked else (width / len(faces), height)
         axes.add_patch(Rectangle(corner, *size, facecolor=face, edgecolor="none", zorder=2))
     upright = [[(x + i * side, y), (x + i * side, y + height)] for i in range(columns + 1)]
     level = [[(x, y + i * side), (x + width, y + i * side)] for i in range(rows + 1)]
     axes.add_collection(LineCollection(upright + level, colors=FIXED_PAPER, linewidths=0.5, zorder=3))
 
 
-def _note(axes: Axes, at: Point, words: str, size: float = 9.5, *, left: bool = False) -> None:
+def _add_note(axes: Axes, at: Point, words: str, size: float = 9.5, *, left: bool = False) -> None:
     axes.text(*at, words, ha="left" if left else "center", va="center", color=INK, fontsize=size)
 
 
-@drawn
+@plot
 def head_writes(outputs: Sequence[object], output_weight: object) -> Figure:
-    """What each head adds to one token's result: above without W_O, below with it, and in both the sum.
+    """Draw what each head adds to one token's result: above without W_O, below with it, and in both the sum.
 
     `outputs` are each head's output for the token, (head_dim,); W_O is (num_heads · head_dim, embed_dim).
+
+    >>> head_writes([[1.0], [2.0]], [[1.0, 0.5], [0.0, -1.0]])
+    <polyhead_course.figures.plots.Drawing>
     """
-    if not outputs:
-        raise ValueError("outputs must hold one output a head, got none")
-    first = numbers("outputs[0]", outputs[0], None)
-    each = [numbers(f"outputs[{place}]", output, len(first)) for place, output in enumerate(outputs)]
-    joined = len(each) * len(first)
-    weight = numbers("output_weight", output_weight, joined, None)
-    apart = np.zeros((len(each), joined))
-    for number, output in enumerate(each):
-        apart[number, number * len(first) : (number + 1) * len(first)] = output
-    rows = [text("title.head", number=number + 1) for number in range(len(each))] + [text("row.all_heads")]
-    figure = blank()
-    cell = 3.8 / max(joined, weight.shape[1])
+    heads, weight = np.stack([to_array(output) for output in outputs]), to_array(output_weight)
+    num_heads, head_dim = heads.shape
+    apart = (np.eye(num_heads)[:, :, None] * heads[:, None]).reshape(num_heads, -1)  # a block a head
+    rows = [text("title.head", number=number + 1) for number in range(num_heads)] + [text("row.all_heads")]
+    figure = inch_figure()
+    cell = 3.8 / max(weight.shape)
     for number, (name, parts) in enumerate((("without", apart), ("with", apart @ weight))):
-        whole = np.round(np.vstack([parts, parts.sum(axis=0)]), 4)
-        columns = [str(place) if place % len(first) == 0 else "" for place in range(whole.shape[1])]
+        matrix = np.round(np.vstack([parts, parts.sum(axis=0)]), 4)
+        faces = np.where(matrix == 0, "none", matrix_colours(matrix))  # what a head cannot reach stays empty
+        columns = [str(place) if place % head_dim == 0 else "" for place in range(matrix.shape[1])]
         top = number * (len(rows) * cell + 0.6)
-        faces = shades(whole, float(np.abs(whole).max()) or 1.0)
-        faces = np.where(whole == 0, "none", faces)  # what a head cannot reach stays empty
-        axes = paint(figure, faces, cell=cell, top=top, rows=rows, columns=columns)
+        axes = add_grid(figure, faces, cell=cell, top=top, rows=rows, columns=columns)
         axes.set_title(text(f"title.{name}_output_projection"), loc="left", y=1, pad=20)
-        axes.axhline(len(each), color=INK, linewidth=1.6)
+        axes.axhline(num_heads, color=INK, linewidth=1.6)
     return figure

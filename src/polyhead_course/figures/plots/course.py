@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from unicodedata import east_asian_width
 
 from matplotlib.figure import Figure
 
 from polyhead_course.figures.plots.boxes import Point, arrow, box, canvas
-from polyhead_course.figures.plots.drawing import BLUE, GREY, drawn
+from polyhead_course.figures.plots.drawing import BLUE, GREY, plot
 
 _ACROSS = 2  # boxes a line: more would be too small on a phone
 _WIDTH = 2.1  # of a box in inches
@@ -19,22 +19,25 @@ _LETTERS = 24  # the longest line that fits into a box; an ideograph counts two
 _PIECES = re.compile(r"[\u2e80-\u9fff][\u3001\u3002\uff01-\uff60]*\s*|[^\s\u2e80-\u9fff]+\s*")
 
 
-@drawn
+@plot
 def course_map(chapters: Mapping[str, tuple[str, Sequence[str]]]) -> Figure:
-    """Every chapter as a box, with an arrow from each chapter to those that build on it.
+    """Draw every chapter as a box, with an arrow from each chapter to those that build on it.
 
-    Chapters go by their names, each with its title and the names of those that it builds on: they stand above
+    Chapters go by their names, each with its title and the names of those that it builds on, which are above
     it. Where it builds on one through another, only the arrows through the other are drawn.
+
+    >>> course_map({"01": ("One head", []), "02": ("Masks", ["01"])})
+    <polyhead_course.figures.plots.Drawing>
     """
-    levels, arrows = _order(_needs(chapters))
-    titles = {name: _wrapped(title) for name, (title, _) in chapters.items()}
+    levels, arrows = _order({name: needs for name, (_, needs) in chapters.items()})
+    titles = {name: _wrap(title) for name, (title, _) in chapters.items()}
     height = 0.12 + 0.17 * max(title.count("\n") + 1 for title in titles.values())
     width = _ACROSS * (_WIDTH + 0.15)
     middles: dict[str, Point] = {}
     y = height / 2 + 0.02
     for line in (level[i : i + _ACROSS] for level in levels for i in range(0, len(level), _ACROSS)):
-        for place, name in enumerate(line):
-            middles[name] = width / 2 + (place - (len(line) - 1) / 2) * (_WIDTH + 0.15), y
+        for column, name in enumerate(line):
+            middles[name] = width / 2 + (column - (len(line) - 1) / 2) * (_WIDTH + 0.15), y
         y += height + 0.26
     figure, axes = canvas(width, y - height / 2 - 0.24)
     for name, middle in middles.items():
@@ -45,26 +48,10 @@ def course_map(chapters: Mapping[str, tuple[str, Sequence[str]]]) -> Figure:
     return figure
 
 
-def _needs(chapters: Mapping[str, tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
-    """The names of the chapters that each builds on, all of them known."""
-    if not chapters:
-        raise ValueError("chapters must hold at least one chapter, got none")
-    for name, entry in chapters.items():
-        if len(entry) != 2 or not isinstance(entry[0], str) or isinstance(entry[1], str):
-            raise TypeError(f"chapters[{name!r}] must be a title and names of chapters, got {entry!r}")
-    needs = {name: list(needed) for name, (_, needed) in chapters.items()}
-    if unknown := sorted(set().union(*needs.values()) - set(needs)):
-        raise ValueError(f"chapters must build on chapters out of {', '.join(needs)}, got {unknown}")
-    return needs
-
-
 def _order(needs: Mapping[str, Sequence[str]]) -> tuple[list[list[str]], list[tuple[str, str]]]:
-    """Chapters by the length of the longest way to them, and the ways that no other chapter lies on."""
+    """Group chapters by the longest path to them; keep the arrows that no longer path replaces."""
     sorter = TopologicalSorter(needs)
-    try:
-        sorter.prepare()
-    except CycleError as error:
-        raise ValueError(f"chapters must not build on each other in a circle, got {error.args[1]}") from None
+    sorter.prepare()
     levels, arrows = [], []
     earlier: dict[str, set[str]] = {}
     while level := sorted(sorter.get_ready(), key=list(needs).index):
@@ -77,7 +64,7 @@ def _order(needs: Mapping[str, Sequence[str]]) -> tuple[list[list[str]], list[tu
     return levels, arrows
 
 
-def _wrapped(title: str) -> str:
+def _wrap(title: str) -> str:
     lines = [""]
     for piece in _PIECES.findall(title):
         line = (lines[-1] + piece).rstrip()

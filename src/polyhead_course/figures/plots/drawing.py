@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 import io
-import math
-import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec
 
 import numpy as np
-import torch
 from matplotlib import font_manager, style
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -41,7 +38,14 @@ _STYLE: dict[str, Any] = {
 
 
 class Drawing:
-    """A figure as SVG; notebooks show it, `save` writes it to a file."""
+    """A figure as SVG; notebooks show it, `save` writes it to a file.
+
+    >>> drawing = Drawing(Figure())
+    >>> drawing
+    <polyhead_course.figures.plots.Drawing>
+    >>> drawing.svg[:4]
+    '<svg'
+    """
 
     @checked
     def __init__(self, figure: Figure) -> None:
@@ -60,12 +64,21 @@ class Drawing:
         return "<polyhead_course.figures.plots.Drawing>"
 
     def save(self, path: str | Path) -> None:
-        """Write the SVG file; the path should end in .svg."""
+        """Write the SVG file; the path should end in .svg.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Drawing(Figure()).save(Path(folder) / "empty.svg")
+        """
         Path(path).write_text(self.svg, encoding="utf-8")
 
 
-def drawn(function: Callable[P, Figure]) -> Callable[P, Drawing]:
-    """Make a function that builds a figure `checked`, and draw it in the book's style and language."""
+def plot(function: Callable[P, Figure]) -> Callable[P, Drawing]:
+    """Make a function that builds a figure `checked`, and give its `Drawing`, in the book's style and fonts.
+
+    The style is matplotlib's global state while the figure is drawn: figures drawn in several threads at once
+    may differ.
+    """
     build = checked(function)
 
     @functools.wraps(function)
@@ -85,45 +98,22 @@ def _families(language: str) -> list[str]:
     return ["DejaVu Sans", *(FONTS[code][1] for code in order), "sans-serif"]
 
 
-def blank() -> Figure:
-    """A figure of one inch, so that its units are inches; what is drawn beyond its edges is not lost."""
+def inch_figure() -> Figure:
+    """Create a figure of one inch, whose units are inches; the SVG also has what is beyond its edges."""
     return Figure(figsize=(1, 1))
 
 
-def numbers(
-    name: str, values: object, *sizes: int | None, lowest: float = -math.inf, highest: float = math.inf
-) -> np.ndarray:
-    """`finite` numbers, rounded so that no low digit of one machine reaches the picture."""
-    array = np.round(finite(name, values, *sizes), 4) + 0.0  # no minus before a 0
-    outside = array[(array < lowest) | (array > highest)]
-    if outside.size:
-        raise ValueError(f"{name} must lie between {lowest} and {highest}, got {outside[0]}")
-    return array
+def to_array(values: object, decimals: int = 4) -> np.ndarray:
+    """Convert a tensor, array or nested list to floats, rounded so that every machine draws the same."""
+    return np.round(_floats(values), decimals) + 0.0  # no minus before a 0
 
 
-def finite(name: str, values: object, *sizes: int | None) -> np.ndarray:
-    """A tensor, array or nested list as an array of floats; a size of None may be any but 0."""
-    try:
-        plain = values
-        if isinstance(values, Tensor):  # NumPy knows no bfloat16, and nothing of gradients or other devices
-            plain = values.detach().cpu().to(torch.promote_types(values.dtype, torch.float64))
-        array = np.asarray(plain)
-    except (TypeError, ValueError, RuntimeError):  # ragged, sparse, or without data
-        raise ValueError(f"{name} must hold numbers, got {reprlib.repr(values)}") from None
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got {reprlib.repr(values)}")
-    fits = all(size in (None, actual) for size, actual in zip(sizes, array.shape, strict=False))
-    if not fits or array.ndim != len(sizes) or not array.size:
-        shape = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise ValueError(f"{name} must have shape ({shape}) and hold a number, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must hold finite numbers, got {array[~np.isfinite(array)][0]}")
-    return array.astype(float)
+def to_log10(values: object, decimals: int = 2) -> np.ndarray:
+    """Convert positive numbers to exponents of 10, rounded to what the eye sees."""
+    return to_array(np.log10(_floats(values)), decimals)
 
 
-def fitting(name: str, labels: Sequence[str], size: int) -> None:
-    """Refuse labels that are not one each; a figure without any cell is none."""
-    if not labels or len(labels) != size:
-        raise ValueError(
-            f"{name} must be {size or 'some'} labels, one each, got {len(labels)}: {list(labels)}"
-        )
+def _floats(values: object) -> np.ndarray:
+    if isinstance(values, Tensor):  # NumPy has no bfloat16, and reads no gradients or other devices
+        values = values.detach().cpu().double()
+    return np.asarray(values, dtype=float)

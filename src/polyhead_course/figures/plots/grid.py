@@ -1,21 +1,22 @@
-"""The painter of grids of cells: every matrix and every mask in a figure is one."""
+"""Grids of cells: every matrix and every mask in a figure is one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 
-from polyhead.checked import Positive
 from polyhead_course.figures.plots.drawing import FIXED_INK, FIXED_PAPER, GREY
 
+HEAD_COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fbb4c4", "#d9d9a0", "#c7b299", "#cccccc")
 
-def paint(
+
+def add_grid(
     figure: Figure,
     faces: np.ndarray,
     *,
@@ -23,15 +24,16 @@ def paint(
     left: float = 0.0,
     top: float = 0.0,
     words: np.ndarray | None = None,
+    number_format: str = "",
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     turn: int = 0,
 ) -> Axes:
-    """Paint cells into a `blank` figure, and return axes in which each is one unit wide and high.
+    """Add cells to an `inch_figure`, and return axes in which each is one unit wide and high.
 
     `faces`, (num_rows, num_columns), is the colour of each cell, or "none"; its side, and where the first one
-    begins, are in inches. Cells with `words`, of the same shape, have white lines between them, others grey
-    ones. `rows` are labels to the left, `columns` above, where they `turn` by so many degrees.
+    begins, are in inches. Cells with `words`, numbers or texts of the same shape, have white lines between
+    them, others grey ones. `rows` are labels to the left, `columns` above, turned by `turn` degrees.
     """
     height, width = faces.shape
     edge, line, fontsize = (GREY, 0.8, 9.0) if words is None else (FIXED_PAPER, 1.0, 10.0)
@@ -44,7 +46,7 @@ def paint(
         if words is not None:
             red, green, blue = to_rgb(face)
             ink = FIXED_PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else FIXED_INK
-            word = str(words[row, column])
+            word = format(words[row, column], number_format)
             axes.text(column + 0.5, row + 0.5, word, ha="center", va="center", color=ink, fontsize=9.5)
     if rows:
         axes.set_yticks(np.arange(height) + 0.5, rows, fontsize=fontsize)
@@ -58,14 +60,29 @@ def paint(
     return axes
 
 
-def shades(matrix: np.ndarray, highest: Positive | None) -> np.ndarray:
+def matrix_colours(matrix: np.ndarray, highest: float | None = None) -> np.ndarray:
     """White to blue up to the highest number, or purple to orange around 0 if there are negative ones."""
-    scale = highest or float(np.abs(matrix).max()) or 1.0
     if (matrix < 0).any():
-        return colours("PuOr_r", 0.5 + matrix / (3.2 * scale))
-    return colours("Blues", matrix / (1.25 * scale))
+        return signed_colours(matrix, highest)
+    return colormap_colours("Blues", matrix / (1.25 * (highest or float(np.abs(matrix).max()) or 1.0)))
 
 
-def colours(scale: str, places: np.ndarray) -> np.ndarray:
-    """The colour at each place, from 0 to 1, of one of matplotlib's scales."""
-    return np.array([[to_hex(face) for face in row] for row in colormaps[scale](places)])
+def signed_colours(matrix: np.ndarray, highest: float | None = None) -> np.ndarray:
+    """Purple below 0, white at 0, orange above it; the darkest is for the highest absolute number."""
+    scale = highest or float(np.abs(matrix).max()) or 1.0
+    return colormap_colours("PuOr_r", 0.5 + matrix / (3.2 * scale))
+
+
+def colormap_colours(name: str, positions: np.ndarray) -> np.ndarray:
+    """The colour at each position, from 0 to 1, in one of matplotlib's colormaps."""
+    return np.array([[to_hex(face) for face in row] for row in colormaps[name](positions)])
+
+
+def add_colour_key(axes: Axes, faces: Mapping[str, str], below: float, fontsize: float = 9.5) -> None:
+    """Add a legend of cells under a grid: a face for each label, none where it is empty."""
+    handles = [
+        Patch(facecolor=face or "none", edgecolor=GREY if face else "none", linewidth=0.8, label=label)
+        for label, face in faces.items()
+    ]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -below), borderpad=0, borderaxespad=0,
+                handlelength=1.2, handleheight=1.2, fontsize=fontsize)  # fmt: skip

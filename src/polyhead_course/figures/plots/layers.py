@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from polyhead_course.figures.plots.boxes import arrow, box, canvas
-from polyhead_course.figures.plots.drawing import FIXED_INK, FIXED_PAPER, GREY, INK, drawn
+from polyhead_course.figures.plots.drawing import FIXED_INK, FIXED_PAPER, GREY, INK, plot
 from polyhead_course.words.language import text
 
 _COLUMN, _HALF, _TOP = 2.35, 1.95, 0.5  # inches: one layer's width, one sublayer's height, room for titles
@@ -15,9 +15,13 @@ _STREAM, _BRANCH = 0.42, 1.5  # where the straight path runs, and the boxes besi
 _FILLS = {"self_attention": "#c6dbef", "feed_forward": "#fdd0a2", "norm": "#d9d9d9"}
 
 
-@drawn
+@plot
 def layer_sublayers() -> Figure:
-    """An encoder layer, read downwards along its residual path: post-norm on the left, pre-norm beside it."""
+    """Draw an encoder layer, read downwards along its residual path, with post-norm and with pre-norm.
+
+    >>> layer_sublayers()
+    <polyhead_course.figures.plots.Drawing>
+    """
     height = _TOP + 2 * _HALF + 0.35
     figure, axes = canvas(2 * _COLUMN, height)
     for number, name in enumerate(("post_norm", "pre_norm")):

@@ -8,30 +8,31 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from polyhead.checked import Size
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, blank, drawn, fitting, numbers
-from polyhead_course.figures.plots.grid import paint
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, inch_figure, plot, to_array
+from polyhead_course.figures.plots.grid import add_colour_key, add_grid
 from polyhead_course.words.language import text
 
 _PALE = "#9ecae1"
 
 
-@drawn
+@plot
 def masked_row(before: object, masked: object, late: object, tokens: Sequence[str]) -> Figure:
-    """One row of weights, (num_keys,), without a mask, masked before the softmax, and set to 0 after it.
+    """Draw one row of weights, (num_keys,), without a mask, masked before the softmax, and set to 0 after it.
 
     Each is a strip of bars with its sum at the right; the dashed outlines are the weights without the mask.
+
+    >>> masked_row([0.5, 0.25, 0.25], [0.75, 0.25, 0.0], [0.5, 0.25, 0.0], ["a", "b", "c"])
+    <polyhead_course.figures.plots.Drawing>
     """
-    fitting("tokens", tokens, len(tokens))
-    rows = {"before": before, "masked": masked, "late": late}
-    arrays = {name: numbers(name, row, len(tokens), lowest=0.0, highest=1.0) for name, row in rows.items()}
-    figure, cell, height = blank(), 0.85, 0.62
+    arrays = {"before": to_array(before), "masked": to_array(masked), "late": to_array(late)}
+    figure, cell, height = inch_figure(), 0.85, 0.62
     for line, (name, array) in enumerate(arrays.items()):
         top = line * (height + 0.52)
-        axes = _strip(figure, array, [f"{weight:.2f}" for weight in array], top, cell, height)
+        axes = _add_bars(figure, array, [f"{weight:.2f}" for weight in array], top, cell, height)
         if name != "before":
             for key, weight in enumerate(arrays["before"]):
                 axes.add_patch(
@@ -44,25 +45,21 @@ def masked_row(before: object, masked: object, late: object, tokens: Sequence[st
     return figure
 
 
-@drawn
+@plot
 def blind_rows(answers: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
-    """Weights, (num_keys,), that different programs give to the same query, one strip of bars for each name.
+    """Draw the weights, (num_keys,), that programs give to one query: a strip of bars for each name.
 
     Where a weight is not a number, NaN is written in place of a bar.
+
+    >>> blind_rows({"zeros": torch.zeros(2), "NaN": torch.full((2,), torch.nan)}, ["a", "b"])
+    <polyhead_course.figures.plots.Drawing>
     """
-    if not answers:
-        raise ValueError("answers must hold at least one row of weights, got {}")
-    fitting("tokens", tokens, len(tokens))
-    figure, cell, height = blank(), 0.56, 0.3
+    figure, cell, height = inch_figure(), 0.56, 0.3
     for line, (name, row) in enumerate(answers.items()):
-        if not isinstance(row, Tensor):
-            raise TypeError(f"answers[{name!r}] must be a tensor, got {type(row).__name__}")
-        lost = torch.isnan(row.detach())
-        array = numbers(
-            f"answers[{name!r}]", row.detach().masked_fill(lost, 0), len(tokens), lowest=0.0, highest=1.0
-        )
+        lost = torch.isnan(row)
+        array = to_array(row.masked_fill(lost, 0))
         words = ["NaN" if gone else f"{weight:.2f}" for gone, weight in zip(lost, array, strict=True)]
-        axes = _strip(figure, array, words, line * (height + 0.2), cell, height)
+        axes = _add_bars(figure, array, words, line * (height + 0.2), cell, height)
         axes.text(-0.15, 0, name, ha="right", va="bottom", fontsize=9.5)
     axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=9)
     if max(len(token.encode("utf-8")) for token in tokens) > 9:  # wider than a bar's place
@@ -71,19 +68,20 @@ def blind_rows(answers: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
     return figure
 
 
-@drawn
+@plot
 def cache_alignment(num_cached: Size, tokens: Sequence[str]) -> Figure:
-    """The causal triangle of `tokens` when the first `num_cached` came before: aligned well, and badly.
+    """Draw the causal triangle of up to 8 `tokens`, of which some are cached: aligned well, and badly.
 
     On the left the rows of the new queries continue the triangle; on the right they begin it anew, and keys
-    of the past are hidden. Queries stand in the rows, keys in the columns.
+    of the past are hidden. Queries are the rows, keys the columns.
+
+    >>> cache_alignment(num_cached=2, tokens=["a", "b", "c", "d"])
+    <polyhead_course.figures.plots.Drawing>
     """
     size = len(tokens)
-    if not 0 < num_cached < size <= 8:
-        raise ValueError(f"tokens must be {num_cached + 1} to 8 labels, with num_cached above 0, got {size}")
     row, column = np.indices((size, size))
     past = column <= row
-    figure, cell, turn = blank(), 0.34, 60 if max(map(len, tokens)) > 2 else 0
+    figure, cell, turn = inch_figure(), 0.34, 60 if max(map(len, tokens)) > 2 else 0
     for number, (name, shift) in enumerate((("lower_right", 0), ("upper_left", num_cached))):
         seen = column <= row - shift
         faces = np.select(
@@ -91,24 +89,18 @@ def cache_alignment(num_cached: Size, tokens: Sequence[str]) -> Figure:
             [_PALE, BLUE, ORANGE], "none",
         )  # fmt: skip
         left, labels = number * (size * cell + 0.25), () if number else tokens
-        axes = paint(figure, faces, cell=cell, left=left, rows=labels, columns=tokens, turn=turn)
+        axes = add_grid(figure, faces, cell=cell, left=left, rows=labels, columns=tokens, turn=turn)
         axes.set_title(text(f"align.{name}"), y=1, pad=62 if turn else 22)
         if not number:
-            first = axes
-    keys = {"earlier": _PALE, "new": BLUE, "lost": ORANGE}
-    handles = [
-        Patch(facecolor=face, edgecolor=GREY, linewidth=0.8, label=text(f"align.{key}"))
-        for key, face in keys.items()
-    ]
-    first.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.06), borderpad=0, borderaxespad=0,
-                 handlelength=1.2, handleheight=1.2, fontsize=9.5)  # fmt: skip
+            keys = {"earlier": _PALE, "new": BLUE, "lost": ORANGE}
+            add_colour_key(axes, {text(f"align.{key}"): face for key, face in keys.items()}, below=0.06)
     return figure
 
 
-def _strip(
+def _add_bars(
     figure: Figure, row: np.ndarray, words: Sequence[str], top: float, cell: float, height: float
 ) -> Axes:
-    """Bars between 0 and 1 with a word above each; a bar is three fifths of its place wide."""
+    """Add axes with bars between 0 and 1 and a word above each; a bar is three fifths of its place wide."""
     axes = figure.add_axes((0, 1 - top - height, len(row) * cell, height))
     axes.set(xlim=(0, len(row)), ylim=(0, 1), xticks=[], yticks=[])
     axes.spines["left"].set_visible(False)

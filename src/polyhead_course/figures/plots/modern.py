@@ -11,73 +11,65 @@ from jaxtyping import Bool
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from polyhead_course.figures.plots.drawing import BLUE, ORANGE, blank, drawn, numbers
-from polyhead_course.figures.plots.grid import paint
+from polyhead_course.figures.plots.charts import chart, decimal_ticks, horizontal_bars
+from polyhead_course.figures.plots.drawing import BLUE, ORANGE, inch_figure, plot, to_array, to_log10
+from polyhead_course.figures.plots.grid import add_grid
 from polyhead_course.words.language import text
 
-_SCORES = {"no_qk_norm": ORANGE, "qk_norm": BLUE}
-_WIDEST = 34  # cells beside each other: more would be too small on a phone
+_COLOURS = {"no_qk_norm": ORANGE, "qk_norm": BLUE}
+_WIDTH = 34  # cells beside each other: more would be too small on a phone
 
 
-@drawn
+@plot
 def largest_scores(curves: Mapping[str, Sequence[float]], bound: float) -> Figure:
-    """The largest score of each step of a training, on a logarithmic axis.
+    """Draw the largest score of each training step on a logarithmic axis.
 
     The curves are "no_qk_norm" and "qk_norm"; the dotted line is the `bound` of the second.
+
+    >>> largest_scores({"no_qk_norm": [1.5, 60.0], "qk_norm": [3.0, 3.25]}, bound=3.5)
+    <polyhead_course.figures.plots.Drawing>
     """
-    if not curves or set(curves) - set(_SCORES):
-        raise ValueError(f"curves must name some of {', '.join(_SCORES)}, got {list(curves)}")
-    figure = Figure(figsize=(4.5, 3.0))
-    axes = figure.subplots()
+    figure, axes = chart(4.5, 3.0, "axis.step", "axis.largest_score")
     for name, curve in curves.items():
-        heights = numbers(f"curves[{name!r}]", curve, None, lowest=1e-3)
-        # Two digits of the exponent: what the eye sees, and the same on every machine.
-        places = np.round(np.log10(heights), 2) + 0.0
-        axes.plot(range(len(heights)), places, color=_SCORES[name], label=text(f"curve.{name}"))
-    axes.axhline(round(math.log10(bound), 2), color=_SCORES["qk_norm"], linestyle=":", linewidth=1.4)
-    low, high = (int(edge(limit)) for edge, limit in zip((np.floor, np.ceil), axes.get_ylim(), strict=True))
-    axes.set_yticks(range(low, high + 1), [f"{10.0**power:g}" for power in range(low, high + 1)])
-    axes.set(xlim=(0, None), ylim=(low, high))
-    axes.set_xlabel(text("axis.step"))
-    axes.set_title(text("axis.largest_score"), loc="left")
+        exponents = to_log10(to_array(curve))
+        axes.plot(range(len(exponents)), exponents, color=_COLOURS[name], label=text(f"curve.{name}"))
+    axes.axhline(round(math.log10(bound), 2), color=_COLOURS["qk_norm"], linestyle=":", linewidth=1.4)
+    axes.set(ylim=decimal_ticks(axes), xlim=(0, None))
     axes.legend(loc="center right", fontsize=9)
     return figure
 
 
-@drawn
+@plot
 def window_reach(reaches: Sequence[Bool[Tensor, "length length"]]) -> Figure:
-    """Who depends on whom after one layer with a window, after two, and so on, in panels side by side.
+    """Draw which outputs depend on which inputs after one layer with a window, after two, and so on.
 
-    Outputs stand in the rows, input tokens in the columns. Blue is what the layers before reached already,
+    Outputs are the rows, input tokens the columns. Blue is what the layers before reached already,
     orange what the last one adds.
+
+    >>> one_layer = torch.ones(5, 5).bool().tril().triu(-1)
+    >>> window_reach([one_layer, torch.ones(5, 5).bool().tril().triu(-2)])
+    <polyhead_course.figures.plots.Drawing>
     """
-    length = len(reaches[0]) if reaches else 0
-    if not 0 < len(reaches) * length <= _WIDEST:
-        raise ValueError(f"reaches must have 1 to {_WIDEST} columns in all, got {len(reaches) * length}")
-    cell = 4.4 / _WIDEST
-    figure, before = blank(), torch.zeros(length, length, dtype=torch.bool)
+    length, cell = len(reaches[0]), 4.4 / _WIDTH
+    figure, before = inch_figure(), torch.zeros(length, length, dtype=torch.bool)
     for number, reach in enumerate(reaches, start=1):
-        if reach.shape != before.shape or (before & ~reach).any():
-            raise ValueError(f"reaches[{number - 1}] must hold all that is reached before, and be as large")
         faces = np.select([before.numpy(), reach.numpy()], [BLUE, ORANGE], "none")
-        axes = paint(figure, faces, cell=cell, left=(number - 1) * (length + 1.5) * cell)
+        axes = add_grid(figure, faces, cell=cell, left=(number - 1) * (length + 1.5) * cell)
         axes.set_title(text("panel.layers", number=number), fontsize=9.5)
         before = reach
     return figure
 
 
-@drawn
+@plot
 def cache_bars(kibibytes: Mapping[str, float]) -> Figure:
-    """A bar for the cache of one token in each model, in KiB; the names are code, or of models."""
-    sizes = numbers("kibibytes", list(kibibytes.values()), None, lowest=0.0)
+    """Draw a bar for the cache of one token in each model, in KiB; the names are code, or of models.
+
+    >>> cache_bars({"Llama 2 7B": 512.0, "Llama 3 8B": 128.0})
+    <polyhead_course.figures.plots.Drawing>
+    """
+    sizes = to_array(list(kibibytes.values()))
     figure = Figure(figsize=(4.4, 0.5 + 0.4 * len(sizes)))
     axes = figure.subplots()
-    for place, size in enumerate(sizes):
-        axes.barh(place, size, height=0.62, color=BLUE)
-        axes.text(size + 0.02 * sizes.max(), place, f"{size:g}", va="center", fontsize=9.5)
-    axes.set_yticks(range(len(sizes)), list(kibibytes))
-    axes.set(ylim=(len(sizes) - 0.5, -0.5), xlim=(0, 1.15 * sizes.max()), xticks=[])
-    axes.spines["bottom"].set_visible(False)
-    axes.tick_params(left=False)
+    horizontal_bars(axes, list(sizes), [f"{size:g}" for size in sizes], list(kibibytes), room=1.15)
     axes.set_title(text("axis.cache_per_token"), loc="left")
     return figure

@@ -5,75 +5,81 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Circle
 
 from polyhead.checked import Size
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, blank, drawn, numbers
-from polyhead_course.figures.plots.grid import colours, paint
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, inch_figure, plot, to_array
+from polyhead_course.figures.plots.grid import add_grid, signed_colours
+from polyhead_course.figures.plots.scripts import subscript
 from polyhead_course.words.language import text
 
-_SUBSCRIPT = str.maketrans("-0123456789", "₋₀₁₂₃₄₅₆₇₈₉")
-_TERMS = ("content_content", "content_position", "position_content", "position_position", "sum", "rotary")
 _PAIRS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fbb4c4", "#d9d9a0")
 
 
-@drawn
+@plot
 def rotary_arrows(queries: object, keys: object, places: Sequence[tuple[int, int]]) -> Figure:
-    """Turned queries and keys as arrows, one panel for each pair of positions, with the angle between them.
+    """Draw turned queries and keys as arrows, with the angle between them; one panel for each pair.
 
     Both are (num_pairs, 2) and not 0; `places` are the positions of the query and of the key.
+
+    >>> rotary_arrows([[1.0, 0.0]], [[0.6, 0.8]], [(3, 1)])
+    <polyhead_course.figures.plots.Drawing>
     """
-    asks = numbers("queries", queries, None, 2)
-    answers = numbers("keys", keys, len(asks), 2)
-    if len(places) != len(asks) or any(len(pair) != 2 for pair in places):
-        raise ValueError(f"places must be {len(asks)} pairs of positions, got {list(places)}")
-    if not (np.abs(asks).max(axis=1).all() and np.abs(answers).max(axis=1).all()):
-        raise ValueError("queries and keys must not be 0, got one that has no direction")
-    reach = 1.3 * float(np.linalg.norm(np.concatenate([asks, answers]), axis=1).max())
-    figure = Figure(figsize=(2.3 * len(asks), 2.6))
-    for axes, query, key, (at, to) in zip(
-        np.atleast_1d(figure.subplots(1, len(asks))), asks, answers, places, strict=True
-    ):
+    lefts, rights = to_array(queries), to_array(keys)
+    reach = 1.3 * float(np.linalg.norm(np.concatenate([lefts, rights]), axis=1).max())
+    figure = Figure(figsize=(2.3 * len(lefts), 2.6))
+    panels = np.atleast_1d(figure.subplots(1, len(lefts)))
+    for axes, query, key, (at, to) in zip(panels, lefts, rights, places, strict=True):
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         axes.axis("off")
         axes.add_patch(Circle((0, 0), reach / 1.3, facecolor="none", edgecolor=GREY, linewidth=0.8))
-        directions = []
-        for vector, colour, letter, position in ((query, BLUE, "q", at), (key, ORANGE, "k", to)):
-            line = {"arrowstyle": "-|>", "color": colour, "linewidth": 2.4, "shrinkA": 0, "shrinkB": 0}
-            axes.annotate("", vector, (0, 0), arrowprops=line)
-            tip = vector * (1 + 0.13 * reach / np.linalg.norm(vector))
-            label = letter + str(position).translate(_SUBSCRIPT)
-            axes.text(*tip, label, ha="center", va="center", fontsize=11, color=colour)
-            directions.append(np.degrees(np.arctan2(vector[1], vector[0])))
-        # The arc goes the short way from one arrow to the other.
-        turn = (directions[1] - directions[0] + 180) % 360 - 180
-        start, end = sorted((directions[0], directions[0] + turn))
-        size = 0.7 * reach
-        axes.add_patch(Arc((0, 0), size, size, theta1=start, theta2=end, color=INK, linewidth=1.2))
-        middle = np.radians((start + end) / 2)
-        axes.text(
-            0.52 * reach * np.cos(middle), 0.52 * reach * np.sin(middle), f"{abs(turn):.0f}°",
-            ha="center", va="center", fontsize=10,
-        )  # fmt: skip
+        start = _add_vector(axes, query, BLUE, f"q{subscript(at)}", reach)
+        end = _add_vector(axes, key, ORANGE, f"k{subscript(to)}", reach)
+        _add_angle(axes, start, end, reach)
         axes.set_title(f"{text('axis.distance')}: {at - to}", fontsize=10)
         axes.text(0, -1.1 * reach, f"q · k = {query @ key:z.2f}", ha="center", va="top", fontsize=10)
     figure.subplots_adjust(left=0, right=1, wspace=0.05)
     return figure
 
 
-@drawn
+def _add_vector(axes: Axes, vector: np.ndarray, colour: str, label: str, reach: float) -> float:
+    """Add an arrow from the origin with its label, and return its direction in degrees."""
+    line = {"arrowstyle": "-|>", "color": colour, "linewidth": 2.4, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (vector[0], vector[1]), (0, 0), arrowprops=line)
+    x, y = vector * (1 + 0.13 * reach / np.linalg.norm(vector))
+    axes.text(x, y, label, ha="center", va="center", fontsize=11, color=colour)
+    return float(np.degrees(np.arctan2(vector[1], vector[0])))
+
+
+def _add_angle(axes: Axes, one: float, other: float, reach: float) -> None:
+    """Add an arc between two directions, the short way from one to the other, with its size in degrees."""
+    turn = (other - one + 180) % 360 - 180
+    start, end = sorted((one, one + turn))
+    size = 0.7 * reach
+    axes.add_patch(Arc((0, 0), size, size, theta1=start, theta2=end, color=INK, linewidth=1.2))
+    middle = np.radians((start + end) / 2)
+    axes.text(
+        0.52 * reach * np.cos(middle), 0.52 * reach * np.sin(middle), f"{abs(turn):.0f}°",
+        ha="center", va="center", fontsize=10,
+    )  # fmt: skip
+
+
+@plot
 def rotary_layouts(head_dim: Size) -> Figure:
-    """Which numbers of a query make a pair, in both layouts: the same colour, and an arc between them."""
-    if head_dim % 2 or head_dim > 2 * len(_PAIRS):
-        raise ValueError(f"head_dim must be even and at most {2 * len(_PAIRS)}, got {head_dim}")
+    """Draw which numbers of a query, at most 12, make a pair in both layouts, by colours and arcs.
+
+    >>> rotary_layouts(head_dim=8)
+    <polyhead_course.figures.plots.Drawing>
+    """
     half, cell = head_dim // 2, 0.46
-    figure = blank()
+    figure = inch_figure()
     places = np.arange(head_dim)
     for line, (name, owners) in enumerate({"neighbours": places // 2, "halves": places % half}.items()):
         top = line * 1.4
         faces = np.array(_PAIRS)[owners][None]
-        axes = paint(figure, faces, cell=cell, top=top, words=places.astype(str)[None])
+        axes = add_grid(figure, faces, cell=cell, top=top, words=places[None])
         figure.text(0, 1 - top + 0.55, text(f"layout.{name}"), va="bottom", fontsize=10)
         for pair in range(half):
             first, second = np.flatnonzero(owners == pair) + 0.5
@@ -86,69 +92,68 @@ def rotary_layouts(head_dim: Size) -> Figure:
     return figure
 
 
-@drawn
+@plot
 def score_terms(panels: Mapping[str, object]) -> Figure:
-    """Square matrices as small heat maps, three a line: the terms of a score, their sum, and rotary scores.
+    """Draw square matrices as small heat maps, three a line: the terms of a score, and their sum.
 
     They are called content_content, content_position, position_content, position_position, sum and rotary.
     Orange is positive, purple negative, white 0, each on a scale of its own.
+
+    >>> score_terms({"sum": [[1.0, -2.0], [0.0, 1.0]]})
+    <polyhead_course.figures.plots.Drawing>
     """
-    if not panels or set(panels) - set(_TERMS):
-        raise ValueError(f"panels must be some of {', '.join(_TERMS)}, got {list(panels)}")
-    size: int | None = None
-    matrices = {}
-    for name, panel in panels.items():
-        matrices[name] = numbers(f"panels[{name!r}]", panel, size, size)
-        size = len(matrices[name])
-        numbers(f"panels[{name!r}]", panel, size, size)  # square
-    figure = blank()
-    cell = 1.36 / (size or 1)
-    for number, (name, matrix) in enumerate(matrices.items()):
-        line, place = divmod(number, 3)
-        left, top = place * 1.56, line * 1.78
-        _map(figure, matrix, None, cell, left, top, text(f"panel.{name}"), outer=not number)
+    figure = inch_figure()
+    for number, (name, panel) in enumerate(panels.items()):
+        matrix, (line, column) = to_array(panel), divmod(number, 3)
+        cell, label = 1.36 / len(matrix), text(f"panel.{name}")
+        axes = _add_map(figure, signed_colours(matrix), GREY, cell, column * 1.56, line * 1.78, label)
+        if not number:
+            _add_axis_names(axes)
     return figure
 
 
-@drawn
+@plot
 def relative_biases(t5: object, alibi: object) -> Figure:
-    """What relative biases add to the scores of a decoder, head by head: T5's above, ALiBi's below.
+    """Draw what relative biases add to the scores of a decoder, head by head: T5's above, ALiBi's below.
 
     Both are (num_heads, num_tokens, num_tokens), two heads each; keys after the query are left out. Both
     heads have one scale; each has its smallest and largest number in the corner.
+
+    >>> bias = [[[0.0, 0.0], [-1.0, 0.0]], [[0.0, 0.0], [-0.5, 0.0]]]
+    >>> relative_biases(t5=bias, alibi=bias)
+    <polyhead_course.figures.plots.Drawing>
     """
-    figure = blank()
+    figure = inch_figure()
     for line, (family, values) in enumerate({"T5": t5, "ALiBi": alibi}.items()):
-        name = family.lower()
-        stack = numbers(name, values, 2, None, None)
+        stack = to_array(values)
         size = stack.shape[1]
-        numbers(name, values, 2, size, size)  # square
-        seen = np.tri(size, dtype=bool)
-        highest = float(np.abs(stack * seen).max()) or None
-        for number, matrix in enumerate(stack):
-            shown = np.where(seen, matrix, 0.0)
-            title = f"{family}, {text('title.head', number=number + 1)}"
+        causal = np.tri(size, dtype=bool)
+        shown = np.where(causal, stack, 0.0)
+        highest = float(np.abs(shown).max())
+        for number, matrix in enumerate(shown):
+            faces = np.where(causal, signed_colours(matrix, highest), "none")
             left, top = number * 2.25, line * 2.62
-            _map(figure, shown, highest, 2 / size, left, top, title, outer=not (line or number), seen=seen)
-            low, high = matrix[seen].min(), matrix[seen].max()
+            label = f"{family}, {text('title.head', number=number + 1)}"
+            axes = _add_map(figure, faces, "none", 2 / size, left, top, label)
+            if not (line or number):
+                _add_axis_names(axes)
+            low, high = matrix[causal].min(), matrix[causal].max()
             extremes = f"{low:z.2f} … {high:z.2f}"
             figure.text(left + 1.98, 1 - top - 0.05, extremes, ha="right", va="top", fontsize=9)
     return figure
 
 
-def _map(
-    figure: Figure, matrix: np.ndarray, highest: float | None, cell: float, left: float, top: float,
-    title: str, *, outer: bool, seen: np.ndarray | None = None,
-) -> None:  # fmt: skip
-    """One heat map without numbers; the outer one says what its rows and columns are."""
-    # Not `shades`, for which numbers without a negative one are blue: panels are compared by their colours.
-    faces = colours("PuOr_r", 0.5 + matrix / (3.2 * (highest or float(np.abs(matrix).max()) or 1.0)))
-    if seen is not None:
-        faces = np.where(seen, faces, "none")
-    axes = paint(figure, faces, cell=cell, left=left, top=top)
+def _add_map(
+    figure: Figure, faces: np.ndarray, edge: str, cell: float, left: float, top: float, label: str
+) -> Axes:
+    """Add a heat map without numbers."""
+    axes = add_grid(figure, faces, cell=cell, left=left, top=top)
     for square in axes.patches:
-        square.set(linewidth=0.4, edgecolor=GREY if seen is None else "none")
-    axes.set_title(title, loc="left", fontsize=9.5, pad=4, color=INK)
-    if outer:
-        axes.set_ylabel(text("axis.query_position"), fontsize=9)
-        axes.set_xlabel(text("axis.key_position"), fontsize=9)
+        square.set(linewidth=0.4, edgecolor=edge)
+    axes.set_title(label, loc="left", fontsize=9.5, pad=4, color=INK)
+    return axes
+
+
+def _add_axis_names(axes: Axes) -> None:
+    axes.set_ylabel(text("axis.query_position"), fontsize=9)
+    axes.set_xlabel(text("axis.key_position"), fontsize=9)

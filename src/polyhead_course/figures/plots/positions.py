@@ -10,26 +10,27 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from polyhead.checked import Positive
-from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE, blank, drawn, fitting, numbers
-from polyhead_course.figures.plots.grid import colours, paint, shades
+from polyhead_course.figures.plots.charts import chart
+from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE, inch_figure, plot, to_array
+from polyhead_course.figures.plots.grid import add_grid, colormap_colours, matrix_colours
 from polyhead_course.words.language import text
 
 _CELL, _GAP = 0.46, 0.75  # inches: a cell of numbers, and the room for the lines between two grids
 
 
-@drawn
+@plot
 def position_waves(table: object) -> Figure:
-    """What positions add, as coloured cells: orange is positive, purple negative, white 0.
+    """Draw the vectors of positions as coloured cells: orange is positive, purple negative, white 0.
 
     The table is (num_positions, embed_dim), at most 40 by 20, with entries from -1 to 1.
+
+    >>> position_waves([[0.0, 1.0], [0.84, 0.54], [0.91, -0.42]])
+    <polyhead_course.figures.plots.Drawing>
     """
-    matrix = numbers("table", table, None, None, lowest=-1.0, highest=1.0)
+    matrix = to_array(table).round(2)
     rows, columns = matrix.shape
-    if rows > 40 or columns > 20:
-        raise ValueError(f"table must have at most 40 rows and 20 columns, got shape {matrix.shape}")
-    faces = colours("PuOr_r", 0.5 + 0.45 * np.round(matrix, 2))
-    figure = blank()
-    axes = paint(figure, faces, cell=0.16)
+    figure = inch_figure()
+    axes = add_grid(figure, colormap_colours("PuOr_r", 0.5 + 0.45 * matrix), cell=0.16)
     for square in axes.patches:  # so many are a wave only without lines between them
         square.set(edgecolor=square.get_facecolor(), linewidth=0.3)
     axes.set_xticks(np.arange(0, columns, 2) + 0.5, [str(i) for i in range(0, columns, 2)])
@@ -39,25 +40,24 @@ def position_waves(table: object) -> Figure:
     return figure
 
 
-@drawn
+@plot
 def shuffled_outputs(first: object, second: object, tokens: Sequence[str], order: Sequence[int]) -> Figure:
-    """The outputs of some tokens, and to the right those of the same tokens in another order.
+    """Draw the outputs of some tokens, and to the right those of the same tokens in another order.
 
     Both are (num_tokens, value_dim); row i of `second` belongs to `tokens[order[i]]`. A line joins the two
-    rows of each token: orange where it has moved, grey where it stands in its place.
+    rows of each token: orange where it has moved, grey where it keeps its row.
+
+    >>> shuffled_outputs([[1.0], [2.0]], [[2.0], [1.0]], ["a", "b"], order=[1, 0])
+    <polyhead_course.figures.plots.Drawing>
     """
-    left = numbers("first", first, None, None)
-    right = numbers("second", second, *left.shape)
-    fitting("tokens", tokens, len(left))
-    if sorted(order) != list(range(len(left))):
-        raise ValueError(f"order must hold each number from 0 to {len(left) - 1} once, got {list(order)}")
-    figure = blank()
+    left, right = to_array(first), to_array(second)
+    figure = inch_figure()
     start, width = left.shape[1] * _CELL, left.shape[1] * _CELL + _GAP
-    highest = float(np.abs(np.concatenate([left, right])).max()) or None
+    highest = float(np.abs(np.concatenate([left, right])).max())
     for matrix, offset, rows in ((left, 0.0, tokens), (right, width, [tokens[i] for i in order])):
-        words = np.vectorize(lambda number: f"{number:z.2f}")(matrix)
-        axes = paint(
-            figure, shades(matrix, highest), cell=_CELL, left=offset, words=words, rows=rows
+        axes = add_grid(
+            figure, matrix_colours(matrix, highest), cell=_CELL, left=offset, words=matrix,
+            number_format="z.2f", rows=rows,
         )  # fmt: skip
         if offset:
             axes.yaxis.tick_right()
@@ -68,55 +68,49 @@ def shuffled_outputs(first: object, second: object, tokens: Sequence[str], order
     return figure
 
 
-@drawn
+@plot
 def distance_products(distances: Sequence[int], panels: Mapping[str, Mapping[int, object]]) -> Figure:
-    """Products of two position vectors against their distance, from two starting positions.
+    """Draw the products of two position vectors against their distance, from two starting positions.
 
     The panels are "plain" and "projected"; each has two curves by the position from which the distance
     counts, the first drawn as a line, the second as points.
+
+    >>> distance_products([-1, 0, 1], {"plain": {30: [1.0, 2.0, 1.0], 100: [1.0, 2.0, 1.0]}})
+    <polyhead_course.figures.plots.Drawing>
     """
-    if not panels or set(panels) - {"plain", "projected"}:
-        raise ValueError(f"panels must be plain or projected, got {list(panels)}")
-    if len(distances) < 2:
-        raise ValueError(f"distances must be at least 2, got {list(distances)}")
     figure = Figure(figsize=(4.5, 2.1 * len(panels) + 0.5))
-    every = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
-    for axes, (name, curves) in zip(every, panels.items(), strict=True):
-        if len(curves) != 2:
-            raise ValueError(f"panels[{name!r}] must have two curves, got {len(curves)}")
-        looks: tuple[dict[str, Any], ...] = (
-            {"color": BLUE},
-            {"color": ORANGE, "linestyle": "none", "marker": "o", "markersize": 4},
-        )
+    rows = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
+    looks: tuple[dict[str, Any], ...] = (
+        {"color": BLUE},
+        {"color": ORANGE, "linestyle": "none", "marker": "o", "markersize": 4},
+    )
+    for axes, (name, curves) in zip(rows, panels.items(), strict=True):
         for (position, curve), look in zip(curves.items(), looks, strict=True):
-            heights = numbers(f"panels[{name!r}][{position}]", curve, len(distances))
-            axes.plot(distances, heights, label=text("curve.from_position", position=position), **look)
+            label = text("curve.from_position", position=position)
+            axes.plot(distances, to_array(curve), label=label, **look)
         axes.set_title(text(f"panel.{name}"), loc="left")
-    every[0].legend(loc="upper right", fontsize=9)
-    every[-1].set_xlabel(text("axis.distance"))
+    rows[0].legend(loc="upper right", fontsize=9)
+    rows[-1].set_xlabel(text("axis.distance"))
     figure.subplots_adjust(hspace=0.35)
     return figure
 
 
-@drawn
+@plot
 def position_losses(curves: Mapping[str, object], guess: Positive, every: Positive = 1) -> Figure:
-    """The loss of two trainings, by the names "with_positions" and "no_positions".
+    """Draw the losses of two trainings, "with_positions" and "no_positions".
 
     Each has one number for every so many steps; the dotted line is the loss of guessing.
+
+    >>> position_losses({"no_positions": [1.6, 1.6], "with_positions": [1.6, 0.2]}, guess=1.61, every=10)
+    <polyhead_course.figures.plots.Drawing>
     """
-    looks = {"with_positions": (BLUE, "o"), "no_positions": (ORANGE, "s")}
-    if not curves or set(curves) - set(looks):
-        raise ValueError(f"curves must be with_positions or no_positions, got {list(curves)}")
-    figure = Figure(figsize=(4.5, 2.9))
-    axes = figure.subplots()
+    styles = {"with_positions": (BLUE, "o"), "no_positions": (ORANGE, "s")}
+    figure, axes = chart(4.5, 2.9, "axis.step", "axis.loss")
     for name, curve in curves.items():
-        losses = numbers(f"curves[{name!r}]", curve, None, lowest=0.0)
-        colour, marker = looks[name]
+        losses, (colour, marker) = to_array(curve), styles[name]
         steps = np.arange(len(losses)) * every
         axes.plot(steps, losses, color=colour, marker=marker, markersize=4, label=text(f"curve.{name}"))
     axes.axhline(guess, color=GREY, linestyle=":", linewidth=1.4, label=text("line.guessing"))
     axes.set_ylim(0, guess * 1.35)
-    axes.set_xlabel(text("axis.step"))
-    axes.set_title(text("axis.loss"), loc="left")
     axes.legend(loc="best", fontsize=9)
     return figure

@@ -1,4 +1,4 @@
-"""A sentence twice, shifted by one: what a language model is given, and what it is to predict."""
+"""A sentence twice, shifted by one: the inputs of a language model, and its targets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from polyhead_course.figures.plots.boxes import arrow, box, canvas
-from polyhead_course.figures.plots.drawing import GREY, INK, drawn
+from polyhead_course.figures.plots.drawing import GREY, INK, plot
 from polyhead_course.words.language import text
 
 _COLUMN, _SIZE = 0.93, (0.86, 0.34)  # inches: from one token to the next, and the box around one
@@ -16,22 +16,23 @@ _FILLS = ("#c6dbef", "#fdd0a2")  # inputs and targets
 _TARGETS, _INPUTS = 0.5, 1.35  # how far down the rows are
 
 
-@drawn
+@plot
 def shifted_tokens(tokens: Sequence[str]) -> Figure:
-    """The tokens but the last as inputs, those but the first as targets above them.
+    """Draw the tokens but the last as inputs, and those but the first as targets above them.
 
     An arrow leads from each input to its target; a dotted line joins each target with the next input, which
     is the same token. At least three tokens, at most six.
+
+    >>> shifted_tokens(["<s>", "a", "b", "</s>"])
+    <polyhead_course.figures.plots.Drawing>
     """
     size = len(tokens) - 1
-    if not 2 <= size <= 5:
-        raise ValueError(f"tokens must be 3 to 6 labels, got {len(tokens)}: {list(tokens)}")
     figure, axes = canvas(size * _COLUMN, _INPUTS + 0.55)
     middles = [(number + 0.5) * _COLUMN for number in range(size)]
     half = _SIZE[1] / 2
-    for x, given, wanted in zip(middles, tokens, tokens[1:], strict=False):
-        box(axes, (x, _TARGETS), _SIZE, wanted, _FILLS[1], fontsize=9.0)
-        box(axes, (x, _INPUTS), _SIZE, given, _FILLS[0], fontsize=9.0)
+    for x, token, target in zip(middles, tokens, tokens[1:], strict=False):
+        box(axes, (x, _TARGETS), _SIZE, target, _FILLS[1], fontsize=9.0)
+        box(axes, (x, _INPUTS), _SIZE, token, _FILLS[0], fontsize=9.0)
         arrow(axes, [(x, _INPUTS - half), (x, _TARGETS + half)], INK, 1.4)
     for x, after in itertools.pairwise(middles):
         ends = (x + 0.12, after - 0.12), (_TARGETS + half, _INPUTS - half)

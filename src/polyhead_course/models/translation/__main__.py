@@ -51,12 +51,13 @@ def _translate(options: argparse.Namespace) -> None:
     except ValueError as error:
         raise ValueError(f"not understood: {error}") from None
     if options.weights is not None:
-        from polyhead_course.models.translation.picture import (
-            attention_picture,  # matplotlib takes a second to load
-        )
+        from polyhead_course.figures import plots  # matplotlib takes a second to load
 
         set_language(options.to)
-        attention_picture(translation).save(options.weights)
+        drawing = plots.translation_weights(
+            translation.weights, translation.source_tokens, translation.target_tokens
+        )
+        drawing.save(options.weights)
     print(translation.text)
 
 
