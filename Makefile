@@ -129,7 +129,7 @@ format: $(INSTALLED)        ## put the Python code into the project's style
 	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format --quiet .
 
 fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
-	@$(RUN) -m polyhead_course.fonts.subset
+	@$(RUN) experiments/fonts.py
 
 bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1: in a minute; TABLE=1: for the book
 	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/models/data/benchmarks.csv)

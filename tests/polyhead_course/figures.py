@@ -18,6 +18,7 @@ from polyhead import (
     scaled_dot_product_attention,
 )
 from polyhead_course.figures import plots
+from polyhead_course.figures.plots.drawing import BLUE, INK
 from polyhead_course.words import sentence
 from polyhead_course.words.language import terminology, text
 
@@ -187,6 +188,14 @@ class Shape(NamedTuple):
     corners: list[Point]
     fill: str
 
+    @property
+    def size(self) -> Point:
+        return Point(*(max(side) - min(side) for side in zip(*self.corners, strict=True)))
+
+    @property
+    def middle(self) -> Point:
+        return Point(*(round((max(side) + min(side)) / 2, 1) for side in zip(*self.corners, strict=True)))
+
     def holds(self, point: Point, slack: float = 0) -> bool:
         return all(
             min(corners) - slack <= place <= max(corners) + slack
@@ -308,24 +317,53 @@ def scale(axes: ET.Element, side: str, number: Callable[[str], float] = float) -
     return lambda place: low + (place - start) * (high - low) / (end - start)
 
 
-def marks(
+Curve = list[tuple[float, float]]
+
+
+def curves(
     axes: ET.Element, x: Callable[[float], float], y: Callable[[float], float]
-) -> dict[str, list[Point]]:
-    """The marked points of every curve or cloud, in the numbers of the axes, by its label in the legend."""
-    names = legend(axes)
-    found: dict[str, list[Point]] = {name: [] for name in names.values()}
-    for group in [*parts(axes, "line2d"), *parts(axes, "PathCollection")]:
-        for mark in group.iter(f"{SVG}use"):
-            place = Point(x(float(mark.get("x", "nan"))), y(float(mark.get("y", "nan"))))
-            found[names[FILL.findall(mark.get("style", ""))[0]]].append(place)
+) -> list[tuple[str, Curve]]:
+    """The colour of every line and its corners, or else its marks, in the numbers of the axes."""
+    found = []
+    for group in parts(axes, "line2d"):
+        colour = re.search(r"(?:stroke|fill): (#\w+)", style(group))
+        if group.find(f"{SVG}path") is None:
+            corners = marks(group)
+        else:
+            corners = shapes(group)[0].corners
+        found.append((colour[1] if colour else INK, [(x(place.x), y(place.y)) for place in corners]))
     return found
+
+
+def marks(group: ET.Element) -> list[Point]:
+    return [Point(float(use.get("x", "nan")), float(use.get("y", "nan"))) for use in group.iter(f"{SVG}use")]
+
+
+def clouds(axes: ET.Element, x: Callable[[float], float], y: Callable[[float], float]) -> dict[str, Curve]:
+    """The points of every scatter plot in the numbers of the axes, by its label in the legend."""
+    (key,) = parts(axes, "legend")
+    groups = [[(x(mark.x), y(mark.y)) for mark in marks(group)] for group in parts(axes, "PathCollection")]
+    return dict(zip([word for word, _ in texts(key)], groups, strict=True))
+
+
+def bars(axes: ET.Element) -> list[Shape]:
+    """The blue rectangles."""
+    return [
+        shape for group in parts(axes, "patch") for shape in shapes(group)
+        if shape.fill == BLUE and len(shape.corners) == 4
+    ]  # fmt: skip
+
+
+def all_boxes(axes: ET.Element) -> list[tuple[str, Shape]]:
+    """The rounded boxes with the words in each, from the top; several may have the same words."""
+    rounded = [shape for shape in shapes(axes) if len(shape.corners) == 13 and shape.fill != "none"]
+    rounded.sort(key=lambda shape: (round(shape.corners[0].y), shape.corners[0].x))
+    return [(" ".join(word for word, point in texts(axes) if box.holds(point)), box) for box in rounded]
 
 
 def boxes(drawing: plots.Drawing) -> dict[str, Shape]:
     """The rounded boxes, by the words in each."""
-    (axes,) = axes_of(drawing)
-    rounded = [shape for shape in shapes(axes) if len(shape.corners) == 13 and shape.fill != "none"]
-    return {" ".join(word for word, point in texts(axes) if box.holds(point)): box for box in rounded}
+    return dict(all_boxes(axes_of(drawing)[0]))
 
 
 def arrows(drawing: plots.Drawing) -> list[tuple[str, str]]:

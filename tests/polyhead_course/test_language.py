@@ -12,11 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 import polyhead_course
-from polyhead_course.fonts.subset import PRINTED
 from polyhead_course.words import Glossary, get_language, language, sentence, set_language
 from polyhead_course.words.language import LANGUAGES, terminology, text
-from tests.polyhead_course.explorables import EXPLORABLES
-from tests.polyhead_course.figures import FIGURES
 
 PACKAGE = Path(polyhead_course.__file__).parent
 LABELS, TERMS = terminology()["labels"], terminology()["terms"]
@@ -158,30 +155,6 @@ def test_the_code_asks_for_no_key_that_is_not_there():
         (name, key) for name, key in asked if not any(re.fullmatch(key, known) for known in (*LABELS, *TERMS))
     ]
     assert not missing
-
-
-def test_every_label_is_used(monkeypatch):
-    """By a figure, the sentence, the glossary or a chapter; those of the checks have a test of their own."""
-    used: set[str] = set()
-
-    class Noting(dict):
-        def __getitem__(self, key):
-            used.add(key)
-            return super().__getitem__(key)
-
-        def get(self, key, default=None):
-            used.add(key)
-            return super().get(key, default)
-
-    monkeypatch.setattr(language, "_read_terms", lambda: {"labels": Noting(LABELS), "terms": TERMS})
-    sentence()
-    Glossary()._repr_markdown_()
-    for draw in (*FIGURES.values(), *EXPLORABLES.values()):
-        draw()
-    chapters = "".join(path.read_text(encoding="utf-8") for path in Path("chapters/en").glob("*.md"))
-    assert chapters
-    unused = [key for key in LABELS if key not in used and f'"{key}"' not in chapters]
-    assert [key for key in unused if not key.startswith(PRINTED)] == []
 
 
 # ---- the glossary

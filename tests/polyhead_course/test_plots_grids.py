@@ -1,40 +1,42 @@
-"""What stands where in a grid of cells: each is read back from its SVG."""
+"""Grids of cells: what is read back from the SVG is what the figure was given."""
 
 from __future__ import annotations
 
 import math
+import re
+import xml.etree.ElementTree as ET
 
 import pytest
 import torch
 from matplotlib.colors import to_rgb
 
-from polyhead import causal_mask
+from polyhead import causal_mask, padding_mask, window_mask
 from polyhead_course.figures import plots
-from polyhead_course.figures.plots.drawing import BLUE, FIXED_INK, FIXED_PAPER, ORANGE
-from polyhead_course.words import set_language
+from polyhead_course.figures.plots.drawing import BLUE, FIXED_INK, FIXED_PAPER, GREY, ORANGE
+from polyhead_course.figures.plots.grid import HEAD_COLOURS
+from polyhead_course.figures.plots.matrices import _FRAME
 from polyhead_course.words.language import text
 from tests.polyhead_course import figures
-from tests.polyhead_course.figures import FIGURES, Grid, axes_of, grids, words
+from tests.polyhead_course.figures import STEPS, axes_of, curves, grids, parts, shapes, words
 
-T, F = True, False
+T, F, NONE = True, False, "none"
+A, B, C = HEAD_COLOURS[:3]
 
 
 def light(face: str) -> float:
     return sum(to_rgb(face))
 
 
-def true_cells(grid: Grid) -> list[list[bool]]:
-    assert {face for line in grid.faces for face in line} <= {BLUE, "none"}
-    return [[face == BLUE for face in line] for line in grid.faces]
-
-
 # ---- matrices
 
 
 def test_heatmap_has_each_number_label_and_colour_in_its_place():
-    drawing = plots.heatmap([[0.5, 2, 3], [5, 7, 11]], ["r", "s"], list("xyz"), title="T", decimals=1)
+    drawing = plots.heatmap(
+        [[0.5, 2, 3], [5, 7, 11]], ["r", "s"], ["a long label", "y", "z"], title="T", decimals=1
+    )
     (grid,) = grids(drawing)
-    assert grid[1:] == ([["0.5", "2.0", "3.0"], ["5.0", "7.0", "11.0"]], ["r", "s"], list("xyz"), "T")
+    numbers = [["0.5", "2.0", "3.0"], ["5.0", "7.0", "11.0"]]
+    assert grid[1:] == (numbers, ["r", "s"], ["a long label", "y", "z"], "T")
     shades = [light(face) for line in grid.faces for face in line]
     assert shades == sorted(set(shades), reverse=True)  # the larger, the darker
     assert len(words(drawing)) == 6 + 2 + 3 + 1
@@ -42,37 +44,23 @@ def test_heatmap_has_each_number_label_and_colour_in_its_place():
 
 def test_columns_are_labelled_as_the_rows_if_not_given():
     (grid,) = grids(plots.heatmap([[1, 2], [3, 5]], ["r", "s"], decimals=0))
-    assert grid.words == [["1", "2"], ["3", "5"]]
     assert grid.rows == grid.columns == ["r", "s"]
 
 
-def test_long_labels_stand_in_the_order_of_the_columns():
-    columns = ["a long label", "b", "c"]
-    (grid,) = grids(plots.heatmap([[1, 2, 3]], ["r"], columns))
-    assert grid.columns == columns
-
-
-def test_negative_numbers_are_purple_and_positive_ones_orange():
-    (grid,) = grids(plots.heatmap([[-3, 0, 2]], ["r"], list("xyz")))
-    (negative, zero, positive) = (to_rgb(face) for face in grid.faces[0])
+def test_negative_numbers_are_purple_positive_ones_orange_and_no_0_has_a_minus():
+    (grid,) = grids(plots.heatmap([[-3, -0.004, 2]], ["r"], list("xyz")))
+    negative, zero, positive = (to_rgb(face) for face in grid.faces[0])
     assert negative[2] > negative[0]
     assert positive[0] > positive[2]
     assert max(zero) - min(zero) < 0.02
-
-
-def test_no_minus_before_zero():
-    (grid,) = grids(plots.heatmap([[-0.0, -0.004, -1e-9, -1.0]], ["r"], list("abcd")))
-    assert grid.words == [["0.00", "0.00", "0.00", "-1.00"]]
+    assert grid.words == [["-3.00", "0.00", "2.00"]]
 
 
 def test_a_number_is_readable_on_its_cell():
     """Dark on light, and light on dark."""
     for matrix in ([[0.0, 1.0]], [[-1.0, 0.0, 1.0]]):
         drawing = plots.heatmap(matrix, ["r"], ["x"] * len(matrix[0]))
-        (grid,) = grids(drawing)
-        inks = figures.inks(drawing, "0.00"), figures.inks(drawing, "1.00")
-        assert inks == ([FIXED_INK], [FIXED_PAPER])
-        assert light(grid.faces[0][-1]) < 1.5
+        assert (figures.inks(drawing, "0.00"), figures.inks(drawing, "1.00")) == ([FIXED_INK], [FIXED_PAPER])
 
 
 def test_highest_sets_the_darkest_colour():
@@ -84,12 +72,8 @@ def test_highest_sets_the_darkest_colour():
     assert light(one) < light(larger)
 
 
-def test_weights_of_heads_stand_in_their_places():
-    weights = [
-        [[0.25, 0.75, 0], [0.5, 0.125, 0.375]],
-        [[1, 0, 0], [0, 0, 1]],
-        [[0, 1, 0], [0.0625, 0, 0.9375]],
-    ]
+def test_weights_of_heads_are_in_their_places_and_have_one_scale():
+    weights = [[[0.25, 0.75, 0]] * 2, [[1, 0, 0], [0, 0, 1]], [[0, 1, 0], [0.0625, 0, 0.9375]]]
     shown = grids(plots.head_weights(weights, ["r", "s"], ["a long label", "y", "z"]))
     assert [grid.title for grid in shown] == ["head 1", "head 2", "head 3"]
     assert [grid.words for grid in shown] == [
@@ -97,94 +81,179 @@ def test_weights_of_heads_stand_in_their_places():
     ]
     assert [grid.rows for grid in shown] == [["r", "s"], ["", ""], ["r", "s"]]
     assert [grid.columns for grid in shown] == [["a long label", "y", "z"]] * 2 + [[""] * 3]
-    # One scale for all heads: equal weights have one colour.
     assert shown[0].faces[0][2] == shown[1].faces[0][1] == shown[2].faces[0][0]
     assert shown[1].faces[0][0] == shown[2].faces[0][1]
-    assert light(shown[0].faces[0][1]) < light(shown[0].faces[0][0])
+
+
+def test_weights_in_per_cent_are_at_their_query_and_key():
+    weights = torch.tensor([[[0.1, 0.2, 0.7], [0.5, 0.254, 0.246]], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
+    first, second = grids(plots.cross_heads(weights, list("xyz"), list("pq")))
+    (same,) = grids(plots.translation_weights(weights[0], list("xyz"), ["p", " "]))
+    assert first.words == same.words == [["10", "20", "70"], ["50", "25", "25"]]
+    assert second.words == [["100", "0", "0"], ["0", "0", "100"]]
+    assert (first.rows, first.columns) == (second.rows, second.columns) == (list("pq"), list("xyz"))
+    assert (same.rows, same.columns) == (["p", "␣"], list("xyz"))
+
+
+def test_head_maps_have_a_row_for_each_layer_and_hundredths_in_the_cells():
+    maps = {"previous": torch.tensor([[0.0, 0.116, 1.0], [0.5, 0.254, 0.03]]), "piece": torch.eye(3)}
+    first, second = grids(plots.head_maps(maps))
+    assert first.words == [["0", "12", "100"], ["50", "25", "3"]]
+    assert (first.rows, first.columns) == ([text("row.layer", number=n) for n in (0, 1)], ["0", "1", "2"])
+    assert (first.title, second.title) == (text("map.previous"), text("map.piece"))
+    assert first.faces[0][2] == second.faces[0][0] != first.faces[0][1]  # one scale for all
+
+
+# ---- the five steps
+
+
+def test_five_steps_has_each_matrix_in_its_order_with_its_name_and_numbers():
+    shown = grids(plots.five_steps(**STEPS, tokens=list("pqrs")))
+    matrices = dict(zip(("X", "Q", "K", "V", "QKᵀ", "S", "A", "O"), STEPS.values(), strict=True))
+    matrices["Kᵀ"] = matrices["K"].T
+    names = {
+        "X": "embeddings",
+        "Q": "queries",
+        "K": "keys",
+        "V": "values",
+        "S": "scores",
+        "A": "weights",
+        "O": "output",
+    }
+    order = ["X", "Q", "K", "V", "Q", "Kᵀ", "QKᵀ", "S", "A", "A", "V", "O"]
+    for number, (symbol, grid) in enumerate(zip(order, shown, strict=True)):
+        name = f"{text(f'title.{names[symbol]}')} " if symbol in names else ""
+        assert grid.title == name + ("S = QKᵀ / √d_k" if symbol == "S" else symbol)
+        digits = {"S": 1, "A": 2, "O": 2}.get(symbol, 0)
+        assert grid.words == [[f"{n:.{digits}f}" for n in line] for line in matrices[symbol].tolist()]
+        assert grid.rows == (list("pqrs") if number in (0, 4, 7, 9) else [""] * 4)
+
+
+def test_frames_are_around_the_last_row_the_first_column_and_what_they_make():
+    drawing = plots.five_steps(**STEPS, tokens=list("pqrs"))
+    row, column, cell = (3, 4, None), (0, 4, 1), (3, 4, 1)  # from, to, columns
+    expected = [None] * 4 + [row, column, cell, row, row, row, column, cell]
+    for axes, frame in zip(axes_of(drawing), expected, strict=True):
+        lines = [corners for colour, corners in curves(axes, float, float) if colour == _FRAME]
+        assert len(lines) == (frame is not None)
+        if frame is not None:
+            _, *cells = [shape for group in parts(axes, "patch") for shape in shapes(group)]
+            side, corner = cells[0].size.x, [min(each) for each in zip(*cells[0].corners, strict=True)]
+            xs, ys = ([round((value - start) / side) for value in each]
+                      for each, start in zip(zip(*lines[0], strict=True), corner, strict=True))  # fmt: skip
+            assert (min(ys), max(ys), max(xs)) == (frame[0], frame[1], frame[2] or len(cells) // 4)
+    assert [word for word in words(drawing) if word in "→×="] == ["→", "×", "=", "→", "×", "="]
 
 
 # ---- masks
 
 
-def test_a_coloured_cell_for_each_true():
+def test_a_coloured_cell_for_each_true_and_a_frame_around_rows_that_see_nothing():
     mask = torch.tensor([[T, F, T], [F, F, F], [T, T, F]])
-    padding, both = grids(plots.masks({"padding": mask, "both": ~mask}, list("abc")))
-    assert true_cells(padding) == mask.tolist()
-    assert true_cells(both) == (~mask).tolist()
+    drawing = plots.masks({"padding": mask, "both": causal_mask(3)}, list("abc"))
+    padding, both = grids(drawing)
+    assert padding.faces == [[BLUE if cell else NONE for cell in row] for row in mask.tolist()]
+    assert both.faces == [[BLUE, NONE, NONE], [BLUE, BLUE, NONE], [BLUE, BLUE, BLUE]]
     assert padding.rows == padding.columns == both.columns == list("abc")
-    assert both.rows == ["", "", ""]
     assert (padding.title, both.title) == (text("mask.padding"), text("mask.both"))
-
-
-def test_each_use_has_its_mask_and_its_labels():
-    seen = torch.tensor([T, F, T])
-    shown = grids(
-        plots.three_uses(
-            seen.expand(3, 3), causal_mask(2), seen.expand(2, 3), source=list("abc"), target=list("xy")
-        )
+    framed, unframed = (
+        [each for each in curves(axes, float, float) if each[0] == ORANGE] for axes in axes_of(drawing)
     )
-    assert [true_cells(grid) for grid in shown] == [[[T, F, T]] * 3, [[T, F], [T, T]], [[T, F, T]] * 2]
-    assert [(grid.rows, grid.columns) for grid in shown] == [
-        (list("abc"), list("abc")),
-        (list("xy"), list("xy")),
-        (list("xy"), list("abc")),
-    ]
+    cells = [shape for group in parts(axes_of(drawing)[0], "patch") for shape in shapes(group)][1:]
+    ((_, corners),) = framed
+    assert {round(y) for _, y in corners} == {round(y) for _, y in cells[3].corners}
+    assert not unframed
 
 
-def test_names_of_the_uses_stand_above_their_masks():
-    drawing = FIGURES["three_uses"]()
-    lines = [word for axes in axes_of(drawing) for word, _ in figures.texts(axes)]
+@pytest.mark.parametrize(("length", "kind"), [(4, "causal"), (3, "both")])
+def test_each_use_of_attention_has_its_mask_and_its_labels(length, kind):
+    seen = torch.tensor([T, F, T])
+    decoder = causal_mask(4) & padding_mask(torch.tensor([length]), 4)[0]
+    drawing = plots.three_uses(seen.expand(3, 3), decoder, seen.expand(4, 3), list("abc"), list("wxyz"))
+    shown = grids(drawing)
+    for grid, mask in zip(shown, (seen.expand(3, 3), decoder, seen.expand(4, 3)), strict=True):
+        assert grid.faces == [[BLUE if cell else NONE for cell in row] for row in mask.tolist()]
+    assert [("".join(grid.rows), "".join(grid.columns)) for grid in shown] == [
+        ("abc", "abc"), ("wxyz", "wxyz"), ("wxyz", "abc"),
+    ]  # fmt: skip
+    inside = [word for axes in axes_of(drawing) for word, _ in figures.texts(axes)]
     asked = [text(f"use.{side}_asks") for side in ("source", "target", "target")]
-    assert [word for word in lines if word in asked] == asked
-    expected = [
-        *text("use.encoder").split("\n"),
-        text("use.source_answers"),
-        text("use.mask", name=text("mask.padding")),
-        *text("use.decoder").split("\n"),
-        text("use.target_answers"),
-        text("use.mask", name=text("mask.causal")),
-        *text("use.cross").split("\n"),
-        text("use.source_answers"),
-        text("use.mask", name=text("mask.padding")),
+    assert [word for word in inside if word in asked] == asked
+    assert [word for word in words(drawing) if word not in inside] == [
+        line
+        for use, keys, mask in (
+            ("encoder", "source", "padding"),
+            ("decoder", "target", kind),
+            ("cross", "source", "padding"),
+        )
+        for line in (
+            *text(f"use.{use}").split("\n"),
+            text(f"use.{keys}_answers"),
+            text("use.mask", name=text(f"mask.{mask}")),
+        )
     ]
-    assert [word for word in words(drawing) if word not in lines] == expected
 
 
-def test_the_triangle_says_which_keys_are_computed_and_which_cached():
+def test_the_triangle_shows_which_keys_are_computed_and_which_cached():
     drawing = plots.cache_triangle(["a", "b", "c", "d"], 2)
     (grid,) = grids(drawing)
     new, old = ORANGE, BLUE
     assert grid.faces == [
-        [new, "none", "none", "none"],
-        [new, new, "none", "none"],
-        [old, old, new, "none"],
+        [new, NONE, NONE, NONE],
+        [new, new, NONE, NONE],
+        [old, old, new, NONE],
         [old, old, old, new],
     ]
     assert grid.rows == grid.columns == ["a", "b", "c", "d"]
-    (axes,) = axes_of(drawing)
-    assert figures.legend(axes) == {new: text("key.computed"), old: text("key.cached")}
+    assert figures.legend(axes_of(drawing)[0]) == {new: text("key.computed"), old: text("key.cached")}
 
 
-# ---- positions, and the split of heads
+def test_new_rows_continue_the_triangle_on_the_left_and_begin_it_anew_on_the_right():
+    drawing = plots.cache_alignment(1, list("abc"))
+    left, right = grids(drawing)
+    pale, new, lost = "#9ecae1", BLUE, ORANGE
+    assert left.faces == [[pale, NONE, NONE], [new, new, NONE], [new, new, new]]
+    assert right.faces == [[pale, NONE, NONE], [new, lost, NONE], [new, new, lost]]
+    assert (left.title, right.title) == (text("align.lower_right"), text("align.upper_left"))
+    assert left.rows == left.columns == right.columns == list("abc")
+    assert figures.legend(axes_of(drawing)[0]) == {
+        pale: text("align.earlier"), new: text("align.new"), lost: text("align.lost"),
+    }  # fmt: skip
 
 
-def test_waves_are_orange_above_zero_and_purple_below():
-    (grid,) = grids(plots.position_waves([[1, -1, 0], [0.5, 0.25, -0.5]]))
-    signs = [[math.copysign(abs(r - b) > 0.1, r - b) for r, _, b in map(to_rgb, line)] for line in grid.faces]
-    assert signs == [[1, -1, 0], [1, 1, -1]]
-    assert light(grid.faces[0][0]) < light(grid.faces[1][0]) < light(grid.faces[1][1])
+def test_what_moves_before_the_changed_token_is_orange_and_after_it_blue():
+    moved = {
+        "unmasked": {"train": torch.tensor([0.5, 0, 0.25, 1, 1e-9]), "eval": [0, 0.125, 0, 0, 3]},
+        "causal": {"train": [0, 0, 2, 2, 2], "eval": [0.0] * 5},
+    }
+    drawing = plots.future_rows(moved, changed=2)
+    first, second = grids(drawing)
+    assert first.faces == [[ORANGE, NONE, BLUE, BLUE, NONE], [NONE, ORANGE, NONE, NONE, BLUE]]
+    assert second.faces == [[NONE, NONE, BLUE, BLUE, BLUE], [NONE] * 5]
+    assert first.rows == second.rows == [text("mode.train"), text("mode.eval")]
+    assert [label.strip() for label in first.columns] == ["0", "1", "2▼", "3", "4"]
+    assert (first.title, second.title) == (text("model.unmasked"), text("model.causal"))
+    assert text("key.changed") in words(drawing)
+    assert figures.legend(axes_of(drawing)[1])[ORANGE] == text("key.leak")
 
 
-def test_ticks_of_the_waves_count_positions_down_and_dimensions_across():
-    (grid,) = grids(plots.position_waves(torch.zeros(6, 3)))
-    assert grid.rows == ["0", "", "", "", "4", ""]
-    assert grid.columns == ["0", "", "2"]
+def test_each_panel_of_a_windows_reach_adds_what_its_layer_adds():
+    one, two = window_mask(5, window=2), window_mask(5, window=3)
+    shown = grids(plots.window_reach([one, two]))
+    assert [panel.title for panel in shown] == [text("panel.layers", number=number) for number in (1, 2)]
+    for panel, old, new in zip(shown, (torch.zeros_like(one), one), (one, two), strict=True):
+        assert panel.faces == [
+            [BLUE if before else ORANGE if after else NONE for before, after in zip(*row, strict=True)]
+            for row in zip(old.tolist(), new.tolist(), strict=True)
+        ]
+
+
+# ---- heads
 
 
 def test_every_element_keeps_its_head_on_the_way():
-    X = torch.tensor([[[1.0, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]])
-    shown = grids(plots.transpose_path(X, 2))
-    a, b = "#9ecae1", "#fdae6b"
+    drawing = plots.transpose_path(torch.arange(1.0, 13).reshape(1, 3, 4), 2)
+    shown = grids(drawing)
     first, second = [["1", "2"], ["5", "6"], ["9", "10"]], [["3", "4"], ["7", "8"], ["11", "12"]]
     assert [grid.words for grid in shown] == [
         [["1", "2", "3", "4"], ["5", "6", "7", "8"], ["9", "10", "11", "12"]],
@@ -193,36 +262,137 @@ def test_every_element_keeps_its_head_on_the_way():
         *([["1", "2"], ["3", "4"], ["5", "6"]], [["7", "8"], ["9", "10"], ["11", "12"]]),
     ]
     assert [grid.faces for grid in shown] == [
-        [[a, a, b, b]] * 3,
-        *[[[a, a], [b, b]]] * 3,
-        *([[a, a]] * 3, [[b, b]] * 3),
-        *([[a, a], [b, b], [a, a]], [[b, b], [a, a], [b, b]]),
+        [[A, A, B, B]] * 3,
+        *[[[A, A], [B, B]]] * 3,
+        *([[A, A]] * 3, [[B, B]] * 3),
+        *([[A, A], [B, B], [A, A]], [[B, B], [A, A], [B, B]]),
     ]
-
-
-def test_eight_heads_have_eight_colours():
-    first, *_ = grids(plots.transpose_path(torch.arange(8.0)[None, None], 8))
-    assert len(set(first.faces[0])) == 8
-
-
-def test_stages_are_named_with_their_shapes():
-    shown = [word for word in words(plots.transpose_path(torch.ones(1, 3, 4), 2)) if "(" in word]
-    shapes = [(1, 3, 4), (1, 3, 2, 2), (1, 2, 3, 2), (2, 3, 2), (1, 2, 3, 2)]
+    sizes = [(1, 3, 4), (1, 3, 2, 2), (1, 2, 3, 2), (2, 3, 2), (1, 2, 3, 2)]
     names = [text(f"stage.{name}") for name in ("input", "split", "permute", "flatten", "wrong_view")]
-    assert shown == [f"{name}  {shape}" for name, shape in zip(names, shapes, strict=True)]
-
-
-# ---- labels
-
-
-def test_a_dollar_is_a_dollar():
-    drawing = plots.heatmap([[1.0]], ["$x_1$"], ["$y$ and $z"], title="$t^2$")
-    assert {"$x_1$", "$y$ and $z", "$t^2$"} <= set(words(drawing))
-
-
-@pytest.mark.parametrize("code", ["en", "ko"])
-def test_a_figure_speaks_the_readers_language(code):
-    set_language(code)
-    assert [grid.title for grid in grids(FIGURES["masks"]())] == [
-        text(f"mask.{name}") for name in ("padding", "causal", "both")
+    assert [word for word in words(drawing) if "(" in word] == [
+        f"{name}  {size}" for name, size in zip(names, sizes, strict=True)
     ]
+
+
+def test_memory_is_that_of_a_tensor():
+    """What PyTorch's own view and transposition give to each head is what the figure shows."""
+    row = torch.arange(12)
+    memory, *lines = grids(plots.memory_order(num_tokens=3, num_heads=2, head_dim=2))
+    for line, heads in zip(lines, (row.view(3, 2, 2).transpose(0, 1), row.view(2, 3, 2)), strict=True):
+        for head in range(2):
+            places = [place for place, word in enumerate(line.words[0]) if word == str(head + 1)]
+            assert places == sorted(heads[head].flatten().tolist())
+            assert {line.faces[0][place] for place in places} == {HEAD_COLOURS[head]}
+    assert " ".join(memory.words[0]) == "111 112 121 122 211 212 221 222 311 312 321 322"
+    assert memory.faces == [[A, A, B, B] * 3]
+
+
+def test_tokens_that_a_head_sees_have_its_colour_and_others_none():
+    viewed = torch.tensor([[T, T, F], [F, F, T]])
+    first, second = grids(plots.tokens_seen(torch.ones(2, 3).bool(), viewed))
+    assert first.faces == [[A] * 3, [B] * 3]
+    assert second.faces == [[A, A, NONE], [NONE, NONE, B]]
+    for grid, name in ((first, "transposed"), (second, "viewed")):
+        assert grid.rows == [text("title.head", number=1), text("title.head", number=2)]
+        assert (grid.columns, grid.title) == (["1", "2", "3"], text(f"memory.{name}"))
+
+
+def test_each_head_owns_the_same_columns_of_matrices_and_of_the_results_below_them():
+    drawing = plots.joined_projections(num_tokens=2, embed_dim=6, num_heads=3)
+    X, keys, *products = grids(drawing)
+    assert (X.faces, keys.faces) == ([[FIXED_PAPER] * 6] * 2, [[A], [B], [C]])
+    assert [grid.faces for grid in products] == [[[A, A, B, B, C, C]] * rows for rows in (6, 2)] * 3
+    places = {word: place for axes in axes_of(drawing) for word, place in figures.texts(axes)}
+    for name in "QKV":
+        assert places[f"W_{name}"].x == pytest.approx(places[name].x, abs=1)
+        assert places[f"W_{name}"].y < places[name].y
+    assert places["X"].x < places["Q"].x < places["K"].x < places["V"].x
+
+
+def test_without_w_o_a_head_fills_its_own_columns_and_with_it_those_of_its_block():
+    weight = torch.zeros(6, 4)
+    weight[0, 1] = weight[3, 3] = 1.0  # head 1 writes 1.0 to column 1, head 2 writes 5 to column 3
+    upper, lower = grids(plots.head_writes([[1.0, -2.0], [3.0, 5.0], [0.5, 4.0]], weight))
+    heads = [text("title.head", number=number) for number in (1, 2, 3)]
+    assert upper.rows == lower.rows == [*heads, text("row.all_heads")]
+    filled = [[face != NONE for face in line] for line in upper.faces]
+    assert filled == [[column // 2 == row for column in range(6)] for row in range(3)] + [[T] * 6]
+    assert [[face != NONE for face in line] for line in lower.faces] == [
+        [F, T, F, F],
+        [F, F, F, T],
+        [F] * 4,
+        [F, T, F, T],
+    ]
+    assert lower.faces[0][1] == lower.faces[3][1] != lower.faces[1][3] == lower.faces[3][3]
+    assert upper.columns == ["0", "", "2", "", "4", ""]
+    assert upper.title == text("title.without_output_projection")
+    assert lower.title == text("title.with_output_projection")
+
+
+# ---- positions
+
+
+def test_waves_are_orange_above_zero_and_purple_below():
+    (grid,) = grids(plots.position_waves(torch.tensor([[1, -1, 0]] + [[0.5, 0.25, -0.5]] * 5)))
+    signs = [[math.copysign(abs(r - b) > 0.1, r - b) for r, _, b in map(to_rgb, line)] for line in grid.faces]
+    assert signs[:2] == [[1, -1, 0], [1, 1, -1]]
+    assert light(grid.faces[0][0]) < light(grid.faces[1][0]) < light(grid.faces[1][1])
+    assert (grid.rows, grid.columns) == (["0", "", "", "", "4", ""], ["0", "", "2"])
+
+
+def test_lines_join_the_two_rows_of_each_token():
+    first, order, tokens = torch.arange(12.0).reshape(4, 3), [2, 1, 0, 3], ["ab", "cd", "ef", "gh"]
+    drawing = plots.shuffled_outputs(first, first[order], tokens, order)
+    left, right = grids(drawing)
+    assert (left.rows, right.rows) == (tokens, [tokens[i] for i in order])
+    assert left.words[3] == right.words[3] == ["9.00", "10.00", "11.00"]
+    assert (right.words[0], right.faces[0]) == (left.words[2], left.faces[2])
+    _, *cells = [shape for group in parts(axes_of(drawing)[0], "patch") for shape in shapes(group)]
+    top, side = min(corner.y for corner in cells[0].corners), cells[0].size.y
+    joined = {
+        (colour, *(round((y - top) / side - 0.5) for _, y in corners))
+        for colour, corners in curves(ET.fromstring(drawing.svg)[1], float, float)
+    }
+    assert joined == {(ORANGE, 2, 0), (GREY, 1, 1), (ORANGE, 0, 2), (GREY, 3, 3)}
+
+
+def test_pairs_share_a_colour_and_an_arc_in_both_layouts():
+    drawing = plots.rotary_layouts(6)
+    for axes, owners in zip(axes_of(drawing), ("001122", "012012"), strict=True):
+        every = [shape for group in parts(axes, "patch")[1:] for shape in shapes(group)]
+        squares = [shape for shape in every if shape.fill != NONE]
+        faces = [square.fill for square in squares]
+        assert [faces.index(face) for face in faces] == [owners.index(owner) for owner in owners]
+        left, side = squares[0].middle.x, squares[0].size.x
+        arcs = [shape.corners for shape in every if shape.fill == NONE]
+        joined = sorted(tuple(round((end.x - left) / side) for end in (arc[0], arc[-1])) for arc in arcs)
+        assert joined == sorted((owners.index(owner), owners.rindex(owner)) for owner in "012")
+    assert {text("layout.neighbours"), text("layout.halves")} <= set(words(drawing))
+
+
+def test_each_panel_of_scores_has_its_title_and_its_own_scale_around_0():
+    small, large = [[0.1, -0.2], [0.2, 0.0]], [[10.0, -20.0], [20.0, 0.0]]
+    one, other, below = grids(
+        plots.score_terms({"content_content": small, "rotary": large, "sum": [[-1.0] * 2] * 2})
+    )
+    assert one.faces == other.faces
+    assert (one.title, other.title) == (text("panel.content_content"), text("panel.rotary"))
+    assert len({face for row in one.faces for face in row}) == 4
+    assert below.faces[0][0] == one.faces[0][1]  # negative numbers alone are purple, too
+
+
+def test_biases_leave_the_future_out_and_share_a_scale_in_each_family():
+    t5 = torch.tensor([[[1.0, 9, 9], [2, 1, 9], [3, 2, 1]], [[-1.0, 9, 9], [-2, -1, 9], [-3, -2, -1]]])
+    alibi = torch.tensor([[[0.0, 7, 7], [-1, 0, 7], [-4, -1, 0]], [[0.0, 7, 7], [-0.5, 0, 7], [-2, -0.5, 0]]])
+    drawing = plots.relative_biases(t5, alibi)
+    shown = grids(drawing)
+    for panel in shown:
+        assert [[face == NONE for face in row] for row in panel.faces] == [[F, T, T], [F, F, T], [F, F, F]]
+        assert panel.faces[1][0] == panel.faces[2][1] != panel.faces[0][0]
+    steep, gentle = shown[2:]
+    assert gentle.faces[2][0] not in {steep.faces[2][0], steep.faces[1][0]}
+    assert [panel.title for panel in shown] == [
+        f"{family}, {text('title.head', number=number)}" for family in ("T5", "ALiBi") for number in (1, 2)
+    ]
+    ranges = [word for word in words(drawing) if re.search(r"…", word)]
+    assert ranges == ["1.00 … 3.00", "-3.00 … -1.00", "-4.00 … 0.00", "-2.00 … 0.00"]

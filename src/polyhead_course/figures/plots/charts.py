@@ -14,6 +14,8 @@ from polyhead_course.figures.plots.drawing import BLUE, GREY, INK
 from polyhead_course.figures.plots.scripts import superscript
 from polyhead_course.words.language import text
 
+Number = int | float
+
 
 def chart(width: float, height: float, x: str, y: str) -> tuple[Figure, Axes]:
     """Create axes with the label `x` of `terms.yml` below them, and `y` as their title, above the y axis."""
@@ -24,7 +26,7 @@ def chart(width: float, height: float, x: str, y: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def power_ticks(axes: Axes, powers: Iterable[float]) -> None:
+def power_ticks(axes: Axes, powers: Iterable[Number]) -> None:
     """Label exponents on the y axis as powers: 10⁻², 10⁻¹, 10⁰."""
     powers = list(powers)
     axes.set_yticks(powers, [f"10{superscript(int(power))}" for power in powers])
@@ -39,14 +41,14 @@ def decimal_ticks(axes: Axes) -> tuple[int, int]:
 
 
 def level_line(
-    axes: Axes, height: float, name: str, end: float, *, shift: float = 2, fontsize: float = 9
+    axes: Axes, height: Number, name: str, end: Number, *, shift: int = 2, fontsize: Number = 9
 ) -> None:
     """Draw a dotted line at a height; the label `line.<name>` ends at x = `end`, `shift` points above it."""
     axes.axhline(height, color=GREY, linestyle=":", linewidth=1.4)
     end_label(axes, text(f"line.{name}"), (end, height), shift, fontsize)
 
 
-def end_label(axes: Axes, label: str, point: tuple[float, float], shift: float, fontsize: float = 9) -> None:
+def end_label(axes: Axes, label: str, point: tuple[Number, Number], shift: int, fontsize: Number = 9) -> None:
     """Write a label that ends at a point, `shift` points above it; below it if that is negative."""
     axes.annotate(
         label, point, xytext=(0, shift), textcoords="offset points", ha="right",
@@ -55,7 +57,7 @@ def end_label(axes: Axes, label: str, point: tuple[float, float], shift: float, 
 
 
 def horizontal_bars(
-    axes: Axes, sizes: Sequence[float], words: Sequence[str], names: Sequence[str], room: float
+    axes: Axes, sizes: Sequence[Number], words: Sequence[str], names: Sequence[str], room: float
 ) -> None:
     """Draw a bar for each size, from the top, with its name to the left and its words to the right.
 

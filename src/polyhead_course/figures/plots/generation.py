@@ -96,7 +96,7 @@ def beam_tree(start: str, levels: Sequence[Sequence[tuple[int, str, float, bool]
             arrow(axes, ends, colour, width)
             face = _OUTPUT if on_best else _INPUT if kept else "#eeeeee"
             edge = FIXED_INK if kept else GREY
-            box(axes, (x, y), (wide, 0.34), f"{token}  {to_array(prob):.2f}", face, edge, fontsize=9.0)
+            box(axes, (x, y), (wide, 0.34), f"{token}  {round(prob, 4):.2f}", face, edge, fontsize=9.0)
     return figure
 
 

@@ -60,14 +60,14 @@ def add_grid(
     return axes
 
 
-def matrix_colours(matrix: np.ndarray, highest: float | None = None) -> np.ndarray:
+def matrix_colours(matrix: np.ndarray, highest: int | float | None = None) -> np.ndarray:
     """White to blue up to the highest number, or purple to orange around 0 if there are negative ones."""
     if (matrix < 0).any():
         return signed_colours(matrix, highest)
     return colormap_colours("Blues", matrix / (1.25 * (highest or float(np.abs(matrix).max()) or 1.0)))
 
 
-def signed_colours(matrix: np.ndarray, highest: float | None = None) -> np.ndarray:
+def signed_colours(matrix: np.ndarray, highest: int | float | None = None) -> np.ndarray:
     """Purple below 0, white at 0, orange above it; the darkest is for the highest absolute number."""
     scale = highest or float(np.abs(matrix).max()) or 1.0
     return colormap_colours("PuOr_r", 0.5 + matrix / (3.2 * scale))
@@ -78,7 +78,7 @@ def colormap_colours(name: str, positions: np.ndarray) -> np.ndarray:
     return np.array([[to_hex(face) for face in row] for row in colormaps[name](positions)])
 
 
-def add_colour_key(axes: Axes, faces: Mapping[str, str], below: float, fontsize: float = 9.5) -> None:
+def add_colour_key(axes: Axes, faces: Mapping[str, str], below: float, fontsize: int | float = 9.5) -> None:
     """Add a legend of cells under a grid: a face for each label, none where it is empty."""
     handles = [
         Patch(facecolor=face or "none", edgecolor=GREY if face else "none", linewidth=0.8, label=label)

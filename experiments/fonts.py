@@ -1,7 +1,7 @@
-"""Makes the package's CJK fonts: the glyphs that figures need, cut out of Noto Sans CJK.
+"""`make fonts`: cut the glyphs that figures need out of Noto Sans CJK, one font for each language.
 
-Run `make fonts` when a text in a figure needs a character that the fonts lack; a test says so.
-The source is Debian's package fonts-noto-cjk, under the SIL Open Font License (OFL.txt, beside this file).
+Run it when a text in a figure needs a character that the fonts lack; a test says so.
+The source is Debian's package fonts-noto-cjk, under the SIL Open Font License (OFL.txt, beside the fonts).
 """
 
 from __future__ import annotations
@@ -15,19 +15,26 @@ from typing import Any
 
 import yaml
 
+import polyhead_course
 from polyhead_course.fonts import FONTS, path_of
 
-PRINTED = ("check.", "clinic.", "patient.", "probe.", "says.")  # labels of checks and diagnoses: no figure's
+PRINTED = (
+    "check.",
+    "clinic.",
+    "patient.",
+    "probe.",
+    "says.",
+)  # labels of checks and diagnoses, not of figures
 SOURCE = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 
 
 def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
-    """Every character that a figure or a card may show: labels, terms, this package's strings, titles, ASCII.
+    """Collect the characters that a figure or a card may show: labels, terms, strings, titles, ASCII.
 
     Args:
-        chapters: the folder of the chapters, where there is one; the book's settings stand beside it.
+        chapters: the folder of the chapters; the book's settings are beside it.
     """
-    package = Path(__file__).parents[1]
+    package = Path(polyhead_course.__file__).parent
     book = yaml.safe_load((package / "words" / "terms.yml").read_text(encoding="utf-8"))
     texts = [
         phrase
@@ -37,21 +44,20 @@ def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
         for phrase in entry.values()
         if isinstance(phrase, str)
     ]
-    drawing = (package / folder for folder in ("exercises", "figures", "models", "words"))
-    for source in (each for folder in drawing for each in folder.rglob("*.py")):
+    folders = (package / name for name in ("exercises", "figures", "models", "words"))
+    for source in (source for folder in folders for source in folder.rglob("*.py")):
         tree = ast.parse(source.read_text(encoding="utf-8"))
         texts += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     for chapter in chapters.rglob("*.md"):
         texts += re.findall(r"^# .*", chapter.read_text(encoding="utf-8"), re.MULTILINE)
-    texts += [each.read_text(encoding="utf-8") for each in chapters.parent.glob("_config.yml")]
+    texts += [settings.read_text(encoding="utf-8") for settings in chapters.parent.glob("_config.yml")]
     return {char for char in "".join(texts) + string.printable if char.isprintable()}
 
 
-def make(source: Path | str = SOURCE) -> None:
-    """Write one font file a language, out of NotoSansCJK-Regular.ttc."""
+def make_fonts(source: Path = SOURCE) -> None:
+    """Write one font file for each language, out of NotoSansCJK-Regular.ttc."""
     from fontTools import subset, ttLib
 
-    source = Path(source)
     if not source.exists():
         raise FileNotFoundError(f"{source} is missing: install Debian's fonts-noto-cjk, or pass its path")
     for language, (number, family) in FONTS.items():
@@ -59,9 +65,9 @@ def make(source: Path | str = SOURCE) -> None:
         options = subset.Options(
             layout_features=[], hinting=False, notdef_outline=True, name_IDs=[1, 2, 4, 6]
         )
-        cutter = subset.Subsetter(options)
-        cutter.populate(text="".join(sorted(needed_characters())))
-        cutter.subset(font)
+        subsetter = subset.Subsetter(options)
+        subsetter.populate(text="".join(sorted(needed_characters())))
+        subsetter.subset(font)
         _rename(font["name"], family)
         font["CFF "].cff.fontNames = [family.replace(" ", "")]
         font.save(path_of(language))
@@ -69,7 +75,7 @@ def make(source: Path | str = SOURCE) -> None:
 
 
 def _rename(names: Any, family: str) -> None:
-    """A subset is not the original, and a system's Noto must not be taken for it: it gets its own name."""
+    """Rename a font: a subset is not the original, and a system's Noto must not be taken for it."""
     values = {1: family, 2: "Regular", 4: family, 6: family.replace(" ", "")}
     for record in list(names.names):
         names.setName(
@@ -78,4 +84,4 @@ def _rename(names: Any, family: str) -> None:
 
 
 if __name__ == "__main__":
-    make(*(Path(argument) for argument in sys.argv[1:2]))
+    make_fonts(*(Path(argument) for argument in sys.argv[1:2]))
