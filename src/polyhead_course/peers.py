@@ -11,43 +11,52 @@ from collections.abc import Iterator
 
 
 def d2l() -> types.ModuleType:
-    """The package of *Dive into Deep Learning*, `d2l.torch` 1.0.3.
+    """Import the package of *Dive into Deep Learning*, `d2l.torch` 1.0.3.
 
     It imports torchvision, which nothing in its attention classes uses. Where torchvision is missing or does
-    not load, an empty stand-in takes its place while d2l is imported, and only then.
+    not load, an empty module takes its place while d2l is imported, and only then.
+
+    >>> d2l().MultiHeadAttention.__name__
+    'MultiHeadAttention'
+
+    Raises:
+        ImportError: d2l is not installed.
     """
-    with _torchvision_or_stand_in():
-        return _quietly("d2l.torch")
+    with _importable_torchvision():
+        return _import_without_warnings("d2l.torch")
 
 
 def transformers() -> types.ModuleType:
-    """Hugging Face's package `transformers`, which says nothing unless something is wrong.
+    """Import Hugging Face's package `transformers` without its warnings.
 
-    Its import warns in a notebook that has no progress bars, and its models that small vocabularies are odd.
+    Its import warns in a notebook that has no progress bars, and its models warn of small vocabularies.
+
+    >>> transformers().BertConfig.model_type
+    'bert'
     """
-    module = _quietly("transformers")
+    module = _import_without_warnings("transformers")
     module.logging.set_verbosity_error()
     return module
 
 
-def _quietly(name: str) -> types.ModuleType:
+def _import_without_warnings(name: str) -> types.ModuleType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module(name)
 
 
 @contextlib.contextmanager
-def _torchvision_or_stand_in() -> Iterator[None]:
+def _importable_torchvision() -> Iterator[None]:
     try:
         importlib.import_module("torchvision")
     except (ImportError, RuntimeError, OSError):
-        stand_in, transforms = types.ModuleType("torchvision"), types.ModuleType("torchvision.transforms")
-        stand_in.transforms = transforms  # type: ignore[attr-defined]
-        sys.modules |= {"torchvision": stand_in, "torchvision.transforms": transforms}
+        torchvision, transforms = types.ModuleType("torchvision"), types.ModuleType("torchvision.transforms")
+        torchvision.transforms = transforms  # type: ignore[attr-defined]
+        sys.modules |= {"torchvision": torchvision, "torchvision.transforms": transforms}
         try:
             yield
         finally:
-            # Others ask whether torchvision is there, and must not be told that it is.
+            # Other packages look for torchvision in sys.modules and would take this one for the real one.
             del sys.modules["torchvision"], sys.modules["torchvision.transforms"]
     else:
         yield

@@ -21,18 +21,40 @@ _current: Language = "en"
 
 @checked
 def set_language(code: Language) -> None:
-    """Choose the language of figures, checks and the glossary; every chapter's first cell does."""
+    """Choose the language of figures, checks and the glossary; every chapter's first cell does.
+
+    The choice is one for the whole process, in all its threads.
+
+    >>> set_language("ko")
+    >>> text("score")
+    '점수'
+    >>> set_language("en")
+
+    Raises:
+        ValueError: there is no such language.
+    """
     global _current
     _current = code
 
 
 def get_language() -> Language:
-    """The code of the chosen language; "en" until `set_language` is called."""
+    """Return the code of the chosen language; "en" until `set_language` is called.
+
+    >>> get_language()
+    'en'
+    """
     return _current
 
 
 def text(key: str, **values: object) -> str:
-    """A label or term of `terms.yml` in the chosen language, with its {placeholders} filled in."""
+    """Look up a label or term of `terms.yml` in the chosen language, with its {placeholders} filled in.
+
+    >>> text("title.head", number=3)
+    'head 3'
+
+    Raises:
+        ValueError: there is no such key; the message names similar ones.
+    """
     book, entry = _read_terms(), None
     for section in ("labels", "terms"):
         if entry is None:
@@ -47,12 +69,20 @@ def text(key: str, **values: object) -> str:
 
 
 def sentence() -> list[str]:
-    """The book's example sentence, 中和有一條永和路 ("Zhonghe has a Yonghe Road"), as four tokens."""
+    """Return the book's example sentence, 中和有一條永和路 ("Zhonghe has a Yonghe Road"), as four tokens.
+
+    >>> sentence()
+    ['Zhonghe', 'has', 'a', 'Yonghe Road']
+    """
     return [text(f"token.{key}") for key in ("zhonghe", "has", "one", "yonghe_road")]
 
 
 def terminology() -> dict[str, dict[str, Any]]:
-    """The whole of `terms.yml`: `terms` and `labels`, each by key."""
+    """Read the whole of `terms.yml`: `terms` and `labels`, each by key.
+
+    >>> terminology()["terms"]["score"]["ko"]
+    '점수'
+    """
     _record("")
     return _read_terms()
 
@@ -77,7 +107,13 @@ def _read_terms() -> dict[str, dict[str, Any]]:
 
 
 class Glossary:
-    """The terminology as a table: the reader's language first, with what each term means."""
+    """The terminology as a table: the reader's language first, with what each term means.
+
+    A notebook shows it as a table, a terminal as lines.
+
+    >>> repr(Glossary()).split(" | ")[0]
+    'activation function'
+    """
 
     def __init__(self) -> None:
         """Take the language that is chosen now."""

@@ -11,13 +11,13 @@ import tokenize
 from types import ModuleType
 from typing import Any
 
-# Python's own decorators that change how a thing is used; a listing without them would say something else.
-_KEPT = ("property", "setter", "staticmethod", "classmethod", "contextmanager", "dataclass")
+# Python's own decorators that change how an object is used; a listing without them would mislead.
+_SHOWN_DECORATORS = ("property", "setter", "staticmethod", "classmethod", "contextmanager", "dataclass")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Listing:
-    """Sources below their names: highlighted in Jupyter and on the site, plain in a terminal."""
+    """Sources below their names: highlighted in Jupyter and on the site, plain text in a terminal."""
 
     def __init__(self, sources: list[tuple[str, str]]) -> None:
         """Take pairs of a caption and a source."""
@@ -33,10 +33,17 @@ class Listing:
 
 
 def show(*objects: Any) -> Listing:
-    """The source of functions, classes, methods or modules, without docstrings and decorators.
+    """Show the source of functions, classes, methods or modules, without docstrings and decorators.
 
     Comments and layout stay, and so do decorators such as `property` and `dataclass`. What is written in
     Python can be shown, wherever it comes from: `show(polyhead.causal_mask, torch.nn.Linear.forward)`.
+
+    >>> import keyword
+    >>> print(repr(show(keyword))[:9])
+    # keyword
+
+    Raises:
+        TypeError: an object has no Python source, or there is none.
     """
     if not objects:
         raise TypeError("show must get at least one function, class, method or module, got nothing")
@@ -76,7 +83,7 @@ def _tidy(source: str) -> str:
     gone = {0} if margin else set()
     for node in ast.walk(ast.parse(source)):
         for decorator in getattr(node, "decorator_list", []):
-            if ast.unparse(decorator).partition("(")[0].rpartition(".")[2] not in _KEPT:
+            if ast.unparse(decorator).partition("(")[0].rpartition(".")[2] not in _SHOWN_DECORATORS:
                 gone |= _rows(decorator)
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             gone |= _emptied(lines, *node.body)

@@ -8,13 +8,23 @@ from polyhead_course.words.language import text
 
 
 class Table:
-    """Rows of Markdown below headings from `terms.yml`."""
+    """Rows of Markdown below headings from `terms.yml`, in the reader's language.
+
+    >>> Table(["course.chapter", "course.check"], [[1, "attention"]])
+    Chapter | Check
+    1 | attention
+
+    Raises:
+        ValueError: a row has not one cell for each heading, or a heading is not in `terms.yml`.
+    """
 
     def __init__(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Take the headings' keys and the cells; the language is the one that is chosen now."""
         for row in rows:
             if len(row) != len(headings):
-                raise ValueError(f"each row must have {len(headings)} cells, one a heading, got {row!r}")
+                raise ValueError(
+                    f"each row must have {len(headings)} cells, one for each heading, got {row!r}"
+                )
         self.lines = [[text(key) for key in headings], *([str(cell) for cell in row] for row in rows)]
 
     def __repr__(self) -> str:
