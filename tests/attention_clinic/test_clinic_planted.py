@@ -114,13 +114,6 @@ def test_the_picture_marks_what_is_seen(matrix):
     assert len(set(colours.values())) == 3
 
 
-def test_a_picture_needs_whole_rows(matrix):
-    with pytest.raises(ValueError, match="must have the probes"):
-        plots.bug_matrix({"none": matrix["none"], "unscaled": {"twice": 0.0}})
-    with pytest.raises(ValueError, match="matrix must be some labels"):
-        plots.bug_matrix({})
-
-
 # ---- diagnosed
 
 
