@@ -10,10 +10,10 @@ BOOK := _config.yml _toc.yml $(call sources,book src)
 
 .PHONY: help environment wheels site .site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
 
-help:                       ## say what each target does
+help:                       ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-# An environment works only in the folder, and with the Python, for which it was made: these stand in the stamp.
+# An environment works only in the folder, and with the Python, for which it was made: the stamp names both.
 ifneq ($(shell cat $(INSTALLED) 2>/dev/null),$(CURDIR) $(realpath $(RUN)))
 ANEW := yes
 .PHONY: $(INSTALLED)
@@ -21,8 +21,8 @@ endif
 
 environment: $(INSTALLED)   ## make or update .venv; does nothing when it is up to date
 
-# pip brings torch, from where it is told to; uv brings the rest, in a tenth of the time that pip takes for it.
-# uv does not know every place that pip does: where it fails, pip tries.
+# pip installs torch, from the index of its own settings; uv installs the rest, in a tenth of the time of pip.
+# uv does not read the settings of pip: where it fails, pip tries.
 PIP := $(RUN) -m pip --disable-pip-version-check install -q --no-compile
 PIP_WHEEL := $(RUN) -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w _build/wheel
 UV := .venv/bin/uv pip install -q --python $(RUN)
@@ -39,7 +39,7 @@ $(INSTALLED): requirements.txt requirements-no-deps.txt pyproject.toml
 	@echo "$(CURDIR) $$(readlink -f $(RUN))" >$@
 
 # Two at once would build into the same folders: the second waits, and then finds nothing left to do.
-site: $(INSTALLED)          ## build the website and say where it is
+site: $(INSTALLED)          ## build the website and print its address
 	@$(RUN) -m polyglot_book.lock _build/.site.lock $(MAKE) --no-print-directory .site
 
 .site: _build/.compared
@@ -62,7 +62,7 @@ _build/wheel/.built: $(INSTALLED) $(call sources,src)
 	@rm -rf _build/wheel
 	@$(PIP_WHEEL) $(PACKAGES:%=./src/%) && touch $@
 
-# The site shows the stored notebooks: this says which of them are not what their chapters and the library make.
+# The site shows the stored notebooks: this lists those that are not what their chapters and the library make.
 _build/.compared: $(BOOK) $(INSTALLED) $(call sources,chapters) | $(SITE)/.built
 	@if $(RUN) -m polyglot_book pending; then touch $@; fi
 
@@ -72,7 +72,7 @@ serve: site                 ## show the website on this machine; PORT=8001 where
 pdf: site                   ## print the site, one PDF for each language; needs Chromium and a CJK font
 	@$(RUN) -m polyhead_course.pdf
 
-# The environment says where that is: POLYGLOT_BASEURL=https://…/ POLYGLOT_REPOSITORY=https://github.com/owner/name
+# The environment variables of the address: POLYGLOT_BASEURL=https://…/ POLYGLOT_REPOSITORY=https://github.com/owner/name
 pages: pdf                  ## the site as it is published, its PDFs beside the pages
 	@mkdir -p $(SITE)/pdf && cp _build/pdf/*.pdf $(SITE)/pdf
 
@@ -94,11 +94,11 @@ audit/node_modules/.installed: audit/package-lock.json
 	@command -v npm >/dev/null || { echo "make audit needs Node 20 or later, with npm: https://nodejs.org"; exit 1; }
 	@npm ci --prefix audit >/dev/null && touch $@
 
-links: $(INSTALLED)         ## ask every link to another site whether it still answers
+links: $(INSTALLED)         ## check every link to another site
 	@.venv/bin/jupyter-book build . --path-output _build/links --builder custom --custom-builder linkcheck \
 		-W --keep-going -q
 
-# What comes into an environment without any pins; torch as the pins have it came from where pip was told to look.
+# The versions that pip installs without any pins; `+cpu` is the name of a build of torch, not of a version.
 renew:                      ## write the newest versions of all that is needed into requirements.txt
 	@rm -rf _build/renew && $(PYTHON) -m venv _build/renew
 	@_build/renew/bin/pip --disable-pip-version-check install -q '.[book,test]'
@@ -132,7 +132,7 @@ fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (
 	@$(RUN) experiments/fonts.py
 
 bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1: in a minute; TABLE=1: for the book
-	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/models/data/benchmarks.csv)
+	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/data/benchmarks.csv)
 
 clean:                      ## remove what was built; the environment stays
 	rm -rf _build

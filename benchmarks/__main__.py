@@ -102,9 +102,9 @@ def _conditions(setting: str) -> str:
 
 
 def _processor() -> str:
-    described = Path("/proc/cpuinfo")
-    if described.exists():
-        for line in described.read_text(encoding="utf-8").splitlines():
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""What is compared: the baseline and the seven forms of multi-head attention, all with the same weights."""
+"""The baseline and the seven forms of multi-head attention, all with the same weights."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Baseline(nn.Module):
 
 
 def make(embed_dim: int, num_heads: int) -> dict[str, Form]:
-    """Each form's name, its module, and the call that makes it attend to one sequence.
+    """Return, by name, each form's module, and a call that makes it attend to one sequence.
 
     No two share a module: the second to run would find the weights in the processor's cache.
     """

@@ -20,14 +20,14 @@ PART = 32  # the first and the last so many tokens are compared
 
 @dataclass(frozen=True)
 class Run:
-    """The seconds of each token, made one after another in both ways."""
+    """The seconds of each token, with the cache and without."""
 
     cached: list[float]
     uncached: list[float]
 
 
 def make(embed_dim: int, num_heads: int, num_tokens: int) -> DecoderOnly:
-    """A random model of GPT-2's form, which never ends a text by itself."""
+    """Make a random model of GPT-2's form, which never ends a text by itself."""
     embedding = TokenEmbedding(VOCAB_SIZE, embed_dim, LearnedPositions(num_tokens, embed_dim))
     decoder = Decoder(
         NUM_LAYERS, embed_dim, num_heads, cross_attention=False, norm_first=True, activation="gelu_tanh"
@@ -38,43 +38,46 @@ def make(embed_dim: int, num_heads: int, num_tokens: int) -> DecoderOnly:
 
 
 def measure(model: DecoderOnly, num_tokens: int, runs: int) -> list[Run]:
-    """Both ways in each run, each first in turn.
+    """Time both ways in each run, each first in turn.
 
     Raises:
         ValueError: the two do not write the same, or stop: then their times could not be compared.
     """
-    found = []
+    measurements = []
     for cached in (True, False):
         seconds_of_tokens(model, min(num_tokens, 2), cached)  # warm up
     with no_garbage_collection():
         for run in range(runs):
-            timed = {
+            ways = {
                 cached: seconds_of_tokens(model, num_tokens, cached)
                 for cached in ((True, False), (False, True))[run % 2]
             }
-            (cached_text, cached_seconds), (text, seconds) = timed[True], timed[False]
+            (cached_text, cached_seconds), (text, seconds) = ways[True], ways[False]
             if len(text) != num_tokens or cached_text != text:
                 raise ValueError(f"both ways must write the same {num_tokens} tokens, got others")
-            found.append(Run(cached_seconds, seconds))
-    return found
+            measurements.append(Run(cached_seconds, seconds))
+    return measurements
 
 
 def seconds_of_tokens(model: DecoderOnly, num_tokens: int, cached: bool) -> tuple[list[int], list[float]]:
-    """What `greedy_decode` writes after one token, and how long each new one took."""
+    """Return what `greedy_decode` writes after one token, and the seconds of each new one."""
     moments: list[float] = []
     hook = model.register_forward_pre_hook(lambda *_: moments.append(time.perf_counter()))
     try:
-        written = greedy_decode(
+        output = greedy_decode(
             model, torch.tensor([[1]]), end_id=END_ID, max_new_tokens=num_tokens, use_cache=cached
         )
         moments.append(time.perf_counter())
     finally:
         hook.remove()
-    return written[0].tolist(), [end - start for start, end in itertools.pairwise(moments)]
+    return output[0].tolist(), [end - start for start, end in itertools.pairwise(moments)]
 
 
 def report(runs: list[Run]) -> str:
-    """Medians over the runs; a ratio is taken within a run, so that what slows a whole run down cancels."""
+    """Return a table of medians over the runs.
+
+    A ratio is taken within a run, so that what slows a whole run down cancels.
+    """
     part = min(PART, max(len(runs[0].cached) // 2, 1))
     rows = [["", "with cache", "without cache", "without / with"]]
 

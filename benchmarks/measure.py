@@ -1,4 +1,4 @@
-"""How it is measured: interleaved calls for time, the profiler's record of allocations for memory."""
+"""Measurement of the forms: interleaved calls for time, the profiler's record of allocations for memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _times(
 ) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in forms}
     order = list(forms)
-    shuffle = random.Random(0).shuffle  # nobody always runs after the same one, with its caches
+    shuffle = random.Random(0).shuffle  # no form always runs after the same one, with its caches
     with no_garbage_collection():
         for turn in range(-warm_up, rounds):
             shuffle(order)
@@ -75,7 +75,7 @@ def _times(
                 started = time.perf_counter()
                 _run(forms[name], x, gradient)
                 elapsed = time.perf_counter() - started
-                _forget_gradients(forms[name], x)
+                _clear_gradients(forms[name], x)
                 if turn >= 0:
                     seconds[name].append(elapsed)
     return seconds
@@ -85,7 +85,7 @@ def _peak_bytes(form: Form, x: Tensor, gradient: Tensor | None) -> int:
     try:
         return peak_bytes(lambda: _run(form, x, gradient))
     finally:
-        _forget_gradients(form, x)
+        _clear_gradients(form, x)
 
 
 def _run(form: Form, x: Tensor, gradient: Tensor | None) -> None:
@@ -96,7 +96,7 @@ def _run(form: Form, x: Tensor, gradient: Tensor | None) -> None:
             output.backward(gradient)
 
 
-def _forget_gradients(form: Form, x: Tensor) -> None:
+def _clear_gradients(form: Form, x: Tensor) -> None:
     form[0].zero_grad(set_to_none=True)
     x.grad = None
 
@@ -111,10 +111,10 @@ def peak_bytes(run: Callable[[], None]) -> int:
         profile.export_chrome_trace(str(trace))
         events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
     changes = [(event["ts"], event["args"]["Bytes"]) for event in events if event["name"] == "[memory]"]
-    held = peak = 0
-    for _, change in sorted(changes, key=lambda pair: pair[0]):  # stable: two at one moment stay in order
-        held += change
-        peak = max(peak, held)
+    total = peak = 0
+    for _, change in sorted(changes, key=lambda pair: pair[0]):  # stable: two at one moment remain in order
+        total += change
+        peak = max(peak, total)
     return peak
 
 
@@ -131,12 +131,12 @@ def no_garbage_collection() -> Iterator[None]:
 @contextlib.contextmanager
 def _quiet_stderr() -> Iterator[None]:
     """The profiler's library reports each start and stop there, and no setting of it prevents that."""
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    stderr = os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(null, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(null)

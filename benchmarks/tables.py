@@ -28,7 +28,7 @@ COMPARISONS = (
 
 
 def report(results: Results) -> str:
-    """Every table: time, then memory, against the baseline; then the comparisons that count."""
+    """Return every table: time, then memory, against the baseline; then the comparisons that count."""
     parts = []
     for kind in PASSES:
         time = _against_baseline(results, kind, lambda r: f"{r.median * 1e3:.1f} ms", Result.ratio)
@@ -54,7 +54,7 @@ def report(results: Results) -> str:
 
 
 def table(conditions: str, results: Results) -> str:
-    """Times against the baseline and peak memory as CSV, below one line that says where and when."""
+    """Return times against the baseline and peak memory as CSV, below one line with the conditions."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["form", "pass", "length", "time", "mebibytes"])
@@ -83,7 +83,7 @@ def _table(lengths: dict[int, dict[str, Result]], rows: list[list[str]]) -> str:
 
 
 def markdown(table: list[list[str]]) -> str:
-    """The rows as a Markdown table; the first row is its head."""
+    """Format the rows as a Markdown table; the first row is its head."""
     first = max(len(row[0]) for row in table)
     width = max(len(cell) for row in table for cell in row[1:])
     lines = [

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.books.fixtures import four, four_copy, full
 from tests.browser import Browser, chromium
+
+__all__ = ["four", "four_copy", "full"]
 
 KERNELS = Path(__file__).parent / "kernels"
 

@@ -275,5 +275,5 @@ def test_the_site_carries_the_library_of_today(project: Project) -> None:
 def test_what_is_published_holds_the_pdfs(project: Project) -> None:
     project.write("_build/pdf/x-ko.pdf", "paper")
     _, _, commands = project.make("pages")
-    assert commands[-1] == "python -m polyglot_book pdf"
+    assert commands[-1] == "python -m polyhead_course.pdf"
     assert (project.root / "_build/html/pdf/x-ko.pdf").read_text() == "paper"

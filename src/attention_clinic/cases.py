@@ -1,4 +1,4 @@
-"""One input with what is right for it and what known mistakes give; and what a candidate's answer says."""
+"""One input with the right output and those of known mistakes, and what a candidate's output means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_clinic.diagnosis import Finding
 from attention_clinic.subject import Subject
-from attention_clinic.trial import Stopped, kind_of
+from attention_clinic.trial import Stopped, is_dense, kind_of
 
 Names = tuple[str, ...]
 Mistakes = Iterable[tuple[Names, Tensor]]
@@ -19,9 +19,9 @@ Mistakes = Iterable[tuple[Names, Tensor]]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Arguments by the names of their roles, the right answer, and the answers of known mistakes.
+    """Arguments by their roles, the right output, and the outputs of known mistakes.
 
-    A mistake has several names where several are made at once. They are computed when asked for.
+    A mistake has several names where it is several at once. Mistakes are computed on demand.
     """
 
     inputs: Mapping[str, Any]
@@ -29,47 +29,49 @@ class Case:
     mistakes: Callable[[], Mistakes] = tuple
 
     def names(self, result: object) -> Names | None:
-        """What is wrong with a result: nothing, (); a known mistake, its names; anything else, None."""
+        """The names of the mistakes in a result: () if it is right, None if the mistake is unknown."""
         if same(result, self.expected):
             return ()
         return next((names for names, mistake in self.mistakes() if same(result, mistake)), None)
 
 
 def samples(*shapes: tuple[int, ...], digits: int | None = None) -> list[Tensor]:
-    """Random tensors, always the same; rounded where somebody is to read them."""
+    """Random tensors, always the same, rounded to `digits` for evidence that people read."""
     generator = torch.Generator().manual_seed(0)
-    drawn = [torch.randn(shape, generator=generator) for shape in shapes]
-    return drawn if digits is None else [each.mul(10**digits).round().div(10**digits) for each in drawn]
+    tensors = [torch.randn(shape, generator=generator) for shape in shapes]
+    return tensors if digits is None else [each.mul(10**digits).round().div(10**digits) for each in tensors]
 
 
 def same(result: object, expected: Tensor) -> TypeGuard[Tensor]:
-    """Whether both have one shape and the same numbers, up to rounding, or the same truth values.
-
-    Rounding is what float32 leaves of the largest number.
-    """
+    """Whether both have one shape and the same values, up to float32's rounding of the largest number."""
     if not is_like(result, expected) or result.shape != expected.shape:
         return False
-    given, other = result.detach().to(expected).float(), expected.detach().float()
-    largest = other[other.isfinite()].abs().max().item() if other.isfinite().any() else 0.0
-    return torch.allclose(given, other, atol=1e-5 * max(1.0, largest), equal_nan=True)
+    actual, right = result.detach().to(expected).float(), expected.detach().float()
+    largest = right[right.isfinite()].abs().max().item() if right.isfinite().any() else 0.0
+    return torch.allclose(actual, right, atol=1e-5 * max(1.0, largest), equal_nan=True)
 
 
 def is_like(result: object, expected: Tensor) -> TypeGuard[Tensor]:
-    """Whether both are tensors that can be compared: floating numbers, or truth values."""
-    if not isinstance(result, Tensor) or result.layout != torch.strided or result.is_meta:
-        return False
-    return result.is_floating_point() if expected.is_floating_point() else result.dtype == expected.dtype
+    """Whether both are tensors that can be compared: floating numbers, integers, or truth values."""
+    return is_dense(result) and _class_of(result) == _class_of(expected)
+
+
+def _class_of(tensor: Tensor) -> str:
+    """A word for all dtypes of which the numbers can be compared."""
+    if tensor.is_floating_point() or tensor.is_complex():
+        return "floating" if tensor.is_floating_point() else "complex"
+    return "boolean" if tensor.dtype == torch.bool else "integer"
 
 
 def examine(subject: Subject, exams: Sequence[Case], small: Sequence[Case] = ()) -> Iterator[Finding]:
-    """The known mistakes of the first exam that shows any, with the smallest case; else what is odd.
+    """Yield the known mistakes of the first exam that shows any, with the smallest case; else what is odd.
 
-    Mistakes that a case names are enough: what another case then makes of the candidate is their doing.
+    The exams after the first with a known mistake are skipped: their outputs are wrong for the same reason.
     """
-    if not subject.is_steady and not isinstance(answer(subject, exams[0]), Stopped):
-        unsteady = subject.steady(**exams[0].inputs)
-        if unsteady:
-            yield unsteady
+    if not subject.is_repeatable and not isinstance(answer(subject, exams[0]), Stopped):
+        difference = subject.difference_of_calls(**exams[0].inputs)
+        if difference:
+            yield difference
             if not subject.without_dropout:
                 return
     odd: list[tuple[Case, Stopped | Tensor]] = []
@@ -86,7 +88,7 @@ def examine(subject: Subject, exams: Sequence[Case], small: Sequence[Case] = ())
 
 
 def answer(subject: Subject, case: Case) -> Tensor | Stopped:
-    """What the candidate gives, or why it gives nothing; one that never ends is not called again."""
+    """The candidate's output, or why there is none; a candidate that never ends is not called again."""
     try:
         return subject(**case.inputs)
     except Stopped as stop:
@@ -107,25 +109,25 @@ def smallest(
     for each in small:
         if subject.trial.late:
             break
-        given = answer(subject, each)
-        if not isinstance(given, Stopped) and each.names(given) == names:
-            case, result = each, given
+        output = answer(subject, each)
+        if not isinstance(output, Stopped) and each.names(output) == names:
+            case, result = each, output
             break
     for name in names:
         yield case_finding(name, case, result)
 
 
 def oddest(subject: Subject, case: Case, result: Tensor | Stopped, small: Sequence[Case]) -> Finding:
-    """What is unknown: an error, another shape or dtype, other numbers; on the smallest case that has it."""
+    """An unknown mistake: an error, another shape or dtype, other numbers; on the smallest such case."""
     first = oddity(case, result)
     for each in () if subject.trial.late else small:
-        given = answer(subject, each)
-        if case_is_odd(each, given) and (finding := oddity(each, given)).name == first.name:
+        output = answer(subject, each)
+        if _is_odd(each, output) and (finding := oddity(each, output)).name == first.name:
             return finding
     return first
 
 
-def case_is_odd(case: Case, result: object) -> bool:
+def _is_odd(case: Case, result: object) -> bool:
     """Whether a result is neither right nor a known mistake."""
     return isinstance(result, Stopped) or case.names(result) is None
 
@@ -136,6 +138,8 @@ def oddity(case: Case, result: object) -> Finding:
     if isinstance(result, Stopped):
         return Finding(result.finding.name, inputs, details=result.finding.details)
     if not is_like(result, expected):
+        if is_dense(result) and expected.dtype != torch.bool:
+            return Finding("dtype", inputs, details={"expected": expected.dtype, "actual": result.dtype})
         name = "no_mask" if expected.dtype == torch.bool else "no_tensor"
         return Finding(name, inputs, details={"kind": kind_of(result)})
     if result.shape != expected.shape:

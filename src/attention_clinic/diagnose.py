@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from torch import nn
 
+from attention_clinic.arguments import DECODER, Binding, Roles, plain, signature
 from attention_clinic.diagnosis import Diagnosis, Finding
 from attention_clinic.kinds import (
     attention,
@@ -19,20 +21,22 @@ from attention_clinic.kinds import (
     positions,
     splitting,
 )
-from attention_clinic.subject import Roles, places, roles, signature
 from attention_clinic.trial import SECONDS, Stopped, Trial
+from attention_clinic.wording import ENGLISH, Wording
 
 
 class Kind(NamedTuple):
-    """The arguments of a kind of code, by which it is known, and what examines it."""
+    """A kind of code: the arguments by which it is recognized, and the function that examines it."""
 
     roles: Roles
     examine: Callable[[Trial], Iterator[Finding]]
+    optional: Set[str] = frozenset({"mask", "valid_lens"})
 
+    @property
+    def required(self) -> Set[str]:
+        """The roles without which code is of another kind."""
+        return self.roles.keys() - self.optional
 
-DECODER = roles(
-    token_ids="ids idx input_ids tokens", mask="attention_mask padding_mask", cache="past_key_values"
-)
 
 KINDS: dict[str, Kind] = {
     "attention": Kind(attention.ROLES, attention.diagnose_attention),
@@ -46,44 +50,55 @@ KINDS: dict[str, Kind] = {
     "alibi": Kind(positions.ALIBI, positions.diagnose_alibi),
     "rms_norm": Kind(norms.RMS, norms.diagnose_rms_norm),
     "softmax": Kind(norms.SOFTMAX, norms.diagnose_softmax),
-    "decoder": Kind(DECODER, decoder.diagnose_decoder),
+    "decoder": Kind(DECODER, decoder.diagnose_decoder, DECODER.keys() - {"token_ids"}),
 }
 
 # PyTorch's own functions and modules do these, too; by the kinds in which they count as notes.
 NOTES: dict[str, tuple[str, ...]] = {
     "nan_leak": (), "weights_after_dropout": (), "mask_nan": ("multi_head",),
 }  # fmt: skip
-# How much a finding says: of two kinds that a candidate may be, it is the one that explains it better.
-_OPTIONAL = {"mask", "valid_lens", "cache"}
-_ODD = {"differs": 2, "shape": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
+# Of the kinds that a candidate may be, it is the one whose findings explain most. A named mistake (1)
+# explains the numbers; other numbers of the right shape (2) still fit the kind; another shape or type (3)
+# does not; and an error (4) is what code of another kind gives. Above 2 no kind is taken for granted.
+_UNEXPLAINED = {"differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
 
 
-def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS) -> Diagnosis:
-    """What is wrong with a piece of attention code, told from its behaviour alone.
+def diagnose(
+    candidate: Any, kind: str | None = None, seconds: float = SECONDS, wording: Wording = ENGLISH
+) -> Diagnosis:
+    """Diagnose a piece of attention code by its behaviour alone.
 
     Args:
         candidate: a function, a module, or a class that makes one. Its arguments may have any order and the
-            usual names; without them the order is the book's.
-        kind: what it is meant to be, one of `KINDS`, or "mask" for any of the masks. If not given, the
-            signature tells, and where it does not, the kind that explains the results best.
-        seconds: how long one call may take.
+            usual names; without such names they are taken in the order of polyhead's.
+        kind: what it is meant to be, one of `KINDS`, or "mask" for any of the masks. By default the kind
+            follows from the signature, or else it is the kind that explains the results best.
+        seconds: the time limit of one call.
+        wording: the words in which the diagnosis prints.
+
+    Returns:
+        The findings. The diagnosis is true if there are none.
 
     Raises:
-        ValueError: `kind` is unknown, or not given and not to be told.
+        ValueError: `kind` is unknown, or it is not given and the signature fits several kinds.
+
+    Example:
+        >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
+        ('unscaled',)
     """
     kinds = [kind] if kind in KINDS else _shortlist(candidate, kind)
     diagnoses = []
     for each in kinds:
-        diagnoses.append(_diagnosis(candidate, each, seconds))
+        diagnoses.append(_diagnosis(candidate, each, seconds, wording))
         if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
             return diagnoses[-1]
-    best = min(diagnoses, key=_silence)
-    if kind is None and len(kinds) > 1 and _silence(best) > _ODD["differs"]:
+    best = min(diagnoses, key=_unexplained)
+    if kind is None and len(kinds) > 1 and _unexplained(best) > _UNEXPLAINED["differs"]:
         raise ValueError(f"kind must be given: the candidate may be one of {', '.join(kinds)}")
     return best
 
 
-def _diagnosis(candidate: Any, kind: str, seconds: float) -> Diagnosis:
+def _diagnosis(candidate: Any, kind: str, seconds: float, wording: Wording) -> Diagnosis:
     trial = Trial(candidate, seconds)
     found: list[Finding] = []
     try:
@@ -91,13 +106,13 @@ def _diagnosis(candidate: Any, kind: str, seconds: float) -> Diagnosis:
             found.append(finding)
     except Stopped as stop:
         found.append(stop.finding)
-    found += trial.conduct.values()
+    found = [replace(each, wording=wording) for each in (*found, *trial.conduct.values())]
     notes = tuple(each for each in found if each.name in NOTES and kind in (NOTES[each.name] or KINDS))
-    return Diagnosis(kind, tuple(each for each in found if each not in notes), notes)
+    return Diagnosis(kind, tuple(each for each in found if each not in notes), notes, wording)
 
 
-def _silence(diagnosis: Diagnosis) -> int:
-    return max((_ODD.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
+def _unexplained(diagnosis: Diagnosis) -> int:
+    return max((_UNEXPLAINED.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
 
 
 def _shortlist(candidate: Any, kind: str | None) -> list[str]:
@@ -108,10 +123,10 @@ def _shortlist(candidate: Any, kind: str | None) -> list[str]:
     if kind is None and (module := _of_modules(candidate)):
         return [module]
     parameters = [each for each in signature(candidate) or [] if each.kind is not each.VAR_POSITIONAL]
-    named = [name for name in wanted if _fits(candidate, KINDS[name].roles)]
+    named = [name for name in wanted if _matches(candidate, KINDS[name])]
     needed = sum(each.default is each.empty for each in parameters)
     unnamed = [name for name in wanted if name != "decoder"]  # its argument has a name, or it is a module
-    found = named or [name for name in unnamed if _few(KINDS[name].roles) == needed] or unnamed
+    found = named or [name for name in unnamed if len(KINDS[name].required) == needed] or unnamed
     if kind is None and not parameters:
         raise ValueError(
             f"kind must be given, one of {', '.join(KINDS)}: the candidate's signature is unknown"
@@ -129,14 +144,9 @@ def _of_modules(candidate: Any) -> str | None:
     return "multi_head" if any(True for _ in candidate.parameters()) else "attention"
 
 
-def _few(roles: Roles) -> int:
-    return len({*roles} - _OPTIONAL)
-
-
-def _fits(candidate: Any, roles: Roles) -> bool:
-    """Whether every argument that is needed has a name of one of the roles, and every needed role one."""
+def _matches(candidate: Any, kind: Kind) -> bool:
+    """Whether each required parameter has a name of one of the roles, and each required role a parameter."""
     parameters = signature(candidate) or []
-    names = {each.name.lower().strip("_") for each in parameters if each.default is each.empty}
-    known = frozenset().union(*roles.values())
-    bound = {role for role, _, _ in places(candidate, roles)}
-    return bool(names) and names <= known and {*roles} - _OPTIONAL <= bound
+    names = {plain(each.name) for each in parameters if each.default is each.empty}
+    known = frozenset().union(*kind.roles.values())
+    return bool(names) and names <= known and kind.required <= Binding(candidate, kind.roles).accepts

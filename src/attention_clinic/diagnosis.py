@@ -1,4 +1,4 @@
-"""What `diagnose` gives: the bugs that were found, each with the smallest input that shows it."""
+"""What `diagnose` returns: the bugs that were found, each with the smallest input that shows it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from typing import Any
 
 from torch import Tensor
 
-from attention_clinic.bugs import BUGS
-from polyhead_course.words.language import text
+from attention_clinic.wording import ENGLISH, Wording
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
     """One bug: its name, and what shows it.
 
-    `input` are the arguments by name; `expected` is what the right form gives for them, `actual` what the
-    candidate gave. `details` fill the {placeholders} of the explanation.
+    Attributes:
+        name: The bug's key, such as "unscaled".
+        input: Arguments that show the bug, by name.
+        expected: What the right form returns for them.
+        actual: What the candidate returns.
+        details: Values for the {placeholders} of the explanation.
+        wording: The words in which the finding prints.
+
+    Example:
+        >>> print(Finding("shape", details={"expected": (2, 3), "actual": (3, 2)}))
+        ✗ The output must have shape (2, 3); yours has (3, 2).
     """
 
     name: str
@@ -25,51 +33,64 @@ class Finding:
     expected: Any = None
     actual: Any = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    wording: Wording = ENGLISH
 
     @property
     def explanation(self) -> str:
-        """What is wrong, in the reader's language."""
-        return text(f"check.{self.name}", **self.details)
+        """What is wrong, in one sentence: of a decoder without a known bug, the law that it breaks."""
+        lawless = self.name == "differs" and "law" in self.details
+        key = f"says.{self.details['law']}" if lawless else f"check.{self.name}"
+        return self.wording.sentence(key, **self.details)
 
     @property
     def section(self) -> str | None:
-        """The notebook and the cell that teach it: "02-masks.ipynb#polarity"."""
-        return BUGS[self.name].section if self.name in BUGS else None
+        """The address of the section that explains the bug, if the wording has one."""
+        return self.wording.section(self.name)
 
     @property
     def thread(self) -> str | None:
-        """Where it happened in public."""
-        return BUGS[self.name].thread if self.name in BUGS else None
+        """The address of a public issue about the bug, if there is one."""
+        return self.wording.thread(self.name)
 
     def __str__(self) -> str:
-        """The explanation, and below it what shows the bug, where it is taught, and where it happened."""
+        """The explanation, and below it the evidence, the section and the thread."""
         lines = [*self.evidence(), *self.references("{0}".format, "{0}".format)]
         return "\n".join([self.explanation, *(f"  {line}" for line in lines)])
 
     def evidence(self) -> list[str]:
-        """The input, what is expected for it, and what comes, as Python."""
-        shown = {**self.input, text("clinic.expected"): self.expected, text("clinic.actual"): self.actual}
-        return [f"{name} = {_short(value)}" for name, value in shown.items() if value is not None]
+        """The input, the expected and the actual output, as Python."""
+        expected, actual = (self.wording.sentence(f"clinic.{each}") for each in ("expected", "actual"))
+        values = {**self.input, expected: self.expected, actual: self.actual}
+        return [f"{name} = {_short(value)}" for name, value in values.items() if value is not None]
 
     def references(self, section: Callable[[str], str], thread: Callable[[str], str]) -> list[str]:
-        """The section and the thread, each as a function writes them."""
+        """The section and the thread, each formatted by a function."""
+        sentence = self.wording.sentence
         return [
-            *([text("clinic.section", section=section(self.section))] if self.section else []),
-            *([text("clinic.thread", thread=thread(self.thread))] if self.thread else []),
+            *([sentence("clinic.section", section=section(self.section))] if self.section else []),
+            *([sentence("clinic.thread", thread=thread(self.thread))] if self.thread else []),
         ]
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What is wrong with a candidate: true if nothing is.
+    """What is wrong with a candidate; true if nothing is, so that `assert diagnose(my_function)` is a test.
 
-    `kind` says what it was taken for. `bugs` make it ill; `notes` are weaknesses that PyTorch's own functions
-    have, too. In a condition a diagnosis is the answer to "is it healthy": `assert diagnose(my_function)`.
+    Attributes:
+        kind: The kind of code that the candidate was examined as.
+        bugs: What makes the candidate ill.
+        notes: Weaknesses that PyTorch's own functions have, too.
+        wording: The words in which the diagnosis prints.
+
+    Example:
+        >>> Diagnosis("softmax")
+        ✓ Nothing wrong was found.
     """
 
     kind: str
     bugs: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
+    wording: Wording = ENGLISH
 
     @property
     def healthy(self) -> bool:
@@ -86,22 +107,21 @@ class Diagnosis:
         return self.healthy
 
     def __repr__(self) -> str:
-        """The findings, one below another, in the reader's language."""
-        head = [text("clinic.healthy")] if self.healthy else [*map(str, self.bugs)]
-        return "\n".join([*head, *(_as_note(str(note)) for note in self.notes)])
+        """The findings, one below another."""
+        head = [self.wording.sentence("clinic.healthy")] if self.healthy else [*map(str, self.bugs)]
+        return "\n".join([*head, *(self._note(str(note)) for note in self.notes)])
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: the same with the evidence as code, and with links."""
-        parts = [text("clinic.healthy")] if self.healthy else []
+        """The same for a notebook, with the evidence as code, and with links."""
+        parts = [self.wording.sentence("clinic.healthy")] if self.healthy else []
         for each in (*self.bugs, *self.notes):
-            parts.append(_as_note(each.explanation) if each in self.notes else each.explanation)
+            parts.append(self._note(each.explanation) if each in self.notes else each.explanation)
             parts += ["\n".join(["```python", *each.evidence(), "```"])] if each.evidence() else []
             parts.append("  \n".join(each.references("[{0}]({0})".format, "<{0}>".format)))
         return "\n\n".join(filter(None, parts))
 
-
-def _as_note(said: str) -> str:
-    return text("clinic.note", note=said.removeprefix("✗ "))
+    def _note(self, explanation: str) -> str:
+        return self.wording.sentence("clinic.note", note=explanation.removeprefix("✗ "))
 
 
 def _short(value: Any) -> str:

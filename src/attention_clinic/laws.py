@@ -1,7 +1,14 @@
-"""Laws that every decoder keeps, whatever its weights: each a few lines, each needing nothing but calls.
+"""Laws that every decoder keeps, whatever its weights: each a few lines, each based on calls alone.
 
-A decoder is called with (token_ids, mask, cache), and gives logits; it may take `positions`, `documents` and
-`need_weights` as well, by these names. A law that asks for more than a decoder takes says nothing about it.
+A decoder is called with (token_ids, mask, cache) and returns logits; it may have parameters for `positions`,
+`documents` and `need_weights` as well. Where a law needs an argument that a decoder lacks, it returns None.
+
+Example:
+    >>> from attention_clinic.planted import planted
+    >>> float(causality(planted())), causality(planted("sees_ahead")) > 0.1
+    (0.0, True)
+    >>> print(look(lambda token_ids: planted()(token_ids)))
+    None
 """
 
 from __future__ import annotations
@@ -15,16 +22,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.examined import Decoder, Examined
+from attention_clinic.adapter import Decoder, DecoderAdapter
 from polyhead.modes import evaluation_mode
 
 _DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
 
 
 class Deviation(float):
-    """How far two results lie apart that should be equal: 0.0 within rounding, inf where NaN comes in.
+    """The largest difference of two results that should be equal: 0.0 within rounding, inf for new NaN.
 
-    `expected` and `actual` are the two; `calls` are the arguments of all calls that were made.
+    `expected` and `actual` are the two results; `calls` are the arguments of all calls of the decoder.
     """
 
     expected: Tensor | None = None
@@ -32,18 +39,26 @@ class Deviation(float):
     calls: tuple[dict[str, Any], ...] = ()
 
 
-Law = Callable[[Examined, Tensor], "float | None"]
+LawFunction = Callable[[DecoderAdapter, Tensor], "float | None"]
 
 
-class law:
-    """Make a function of `Examined` and its token ids a law that is called with any decoder.
+class Law:
+    """A decorator that makes a function of a `DecoderAdapter` and token ids a law, called with any decoder.
 
-    `law(decoder, batch, length)`: the token ids are random, always the same; gradients are off, and a
-    module's mode is evaluation.
+    `law(decoder, batch, length)` draws the token ids, always the same; gradients are off, and a module is in
+    evaluation mode.
+
+    Example:
+        >>> @Law
+        ... def first(decoder, ids):
+        ...     return gap(decoder(ids)[:, :1], decoder(ids[:, :1]))
+        >>> from attention_clinic.planted import planted
+        >>> float(first(planted()))
+        0.0
     """
 
-    def __init__(self, function: Law) -> None:
-        """Wrap the function, which `show` still prints."""
+    def __init__(self, function: LawFunction) -> None:
+        """Wrap the function, so that `inspect` finds its source."""
         functools.update_wrapper(self, function)
         self.__name__, self._law = function.__name__, function
 
@@ -52,10 +67,14 @@ class law:
         return f"<law {self._law.__name__}>"
 
     def __call__(
-        self, decoder: Decoder | Examined, batch: int = 3, length: int = 11, vocab_size: int | None = None
+        self,
+        decoder: Decoder | DecoderAdapter,
+        batch: int = 3,
+        length: int = 11,
+        vocab_size: int | None = None,
     ) -> Deviation | None:
-        """The largest deviation: 0.0 where the law holds, None where it says nothing."""
-        examined = decoder if isinstance(decoder, Examined) else Examined(decoder)
+        """The largest deviation: 0.0 where the law holds, None where it does not apply."""
+        examined = decoder if isinstance(decoder, DecoderAdapter) else DecoderAdapter(decoder)
         module = examined.decoder if isinstance(examined.decoder, nn.Module) else nn.Identity()
         with evaluation_mode(module), torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)  # what is left to chance is the same each time
@@ -69,22 +88,34 @@ class law:
         return found
 
 
-def sample(decoder: Examined, batch: int = 3, length: int = 11, vocab_size: int | None = None) -> Tensor:
-    """Random token ids, always the same, that leave room for one more token; see `other`."""
+def sample(
+    decoder: DecoderAdapter, batch: int = 3, length: int = 11, vocab_size: int | None = None
+) -> Tensor:
+    """Random token ids, always the same; none is the vocabulary's last, so that `other` can add 1."""
     vocab_size = vocab_size or decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
     generator = torch.Generator().manual_seed(0)
     return torch.randint(0, max(vocab_size - 1, 1), (batch, length), generator=generator)
 
 
 def other(ids: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
-    """The same token ids, with another token at each place from `start` up to `stop`."""
+    """The same token ids, with other tokens from `start` up to `stop`.
+
+    Example:
+        >>> other(torch.tensor([[3, 1, 4]]), start=1)
+        tensor([[3, 2, 5]])
+    """
     changed = ids.clone()
     changed[:, start:stop] += 1
     return changed
 
 
 def gap(expected: Tensor, actual: Tensor, least: float = 1e-5) -> Deviation:
-    """The largest difference: 0.0 within rounding, or `least` of the largest number; inf for new NaN."""
+    """The largest difference: 0.0 within rounding, or `least` of the largest number; inf for new NaN.
+
+    Example:
+        >>> gap(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]))
+        0.5
+    """
     same = (expected == actual) | (expected.isnan() & actual.isnan())
     difference = torch.where(same, 0.0, (expected - actual).abs())
     largest = difference.amax().item() if difference.numel() else 0.0
@@ -96,27 +127,27 @@ def gap(expected: Tensor, actual: Tensor, least: float = 1e-5) -> Deviation:
     return found
 
 
-@law
-def twice(decoder: Examined, ids: Tensor) -> Deviation:
-    """Asked twice, a decoder in evaluation says the same. Look at this first: else no other law can hold."""
+@Law
+def twice(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
+    """Two equal calls in evaluation are equal. This law comes first: without it no other can hold."""
     return gap(decoder(ids), decoder(ids))
 
 
-@law
-def causality(decoder: Examined, ids: Tensor) -> Deviation:
+@Law
+def causality(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Other tokens in the future change nothing before them."""
     now = ids.shape[1] // 2
     return gap(decoder(ids)[:, :now], decoder(other(ids, now))[:, :now])
 
 
-@law
-def past(decoder: Examined, ids: Tensor) -> float:
+@Law
+def past(decoder: DecoderAdapter, ids: Tensor) -> float:
     """Other tokens in the past change what comes: 1.0 where they do not."""
     return float(not gap(decoder(ids)[:, -1], decoder(other(ids, 0, -1))[:, -1]))
 
 
-@law
-def left_pad(decoder: Examined, ids: Tensor) -> Deviation | None:
+@Law
+def left_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Padding on the left, another number of tokens in each row, changes nothing."""
     if not decoder.takes("mask"):
         return None
@@ -126,8 +157,8 @@ def left_pad(decoder: Examined, ids: Tensor) -> Deviation | None:
     return gap(torch.cat(alone), decoder(ids, mask=mask)[mask])
 
 
-@law
-def step(decoder: Examined, ids: Tensor) -> Deviation | None:
+@Law
+def step(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Token by token with a cache is the same as all at once."""
     if not decoder.takes("cache"):
         return None
@@ -136,8 +167,8 @@ def step(decoder: Examined, ids: Tensor) -> Deviation | None:
     return gap(decoder(ids), torch.cat(steps, dim=1))
 
 
-@law
-def chunk(decoder: Examined, ids: Tensor) -> Deviation | None:
+@Law
+def chunk(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Some tokens at a time with a cache is the same as all at once."""
     if not decoder.takes("cache"):
         return None
@@ -146,8 +177,8 @@ def chunk(decoder: Examined, ids: Tensor) -> Deviation | None:
     return gap(decoder(ids), torch.cat(chunks, dim=1))
 
 
-@law
-def shift(decoder: Examined, ids: Tensor) -> Deviation | None:
+@Law
+def shift(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """A thousand positions further on, distances are the same; for positions that act in attention alone."""
     if not decoder.takes("positions"):
         return None
@@ -166,16 +197,16 @@ def shift(decoder: Examined, ids: Tensor) -> Deviation | None:
     return shifted(ids)
 
 
-@law
-def look(decoder: Examined, ids: Tensor) -> Deviation | None:
-    """Asking for the weights changes nothing."""
+@Law
+def look(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+    """Returning the weights as well changes nothing."""
     if not decoder.takes("need_weights"):
         return None
     return gap(decoder(ids), decoder(ids, need_weights=True))
 
 
-@law
-def docs(decoder: Examined, ids: Tensor) -> Deviation | None:
+@Law
+def docs(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Two documents in one row are the same as each alone."""
     if not decoder.takes("documents"):
         return None
@@ -185,8 +216,8 @@ def docs(decoder: Examined, ids: Tensor) -> Deviation | None:
     return gap(alone, decoder(ids, documents=documents))
 
 
-@law
-def reach(decoder: Examined, ids: Tensor) -> float | None:
+@Law
+def reach(decoder: DecoderAdapter, ids: Tensor) -> float | None:
     """What a token changes ends after num_layers · (window - 1) tokens: by how many it is off."""
     window, num_layers = (getattr(decoder.decoder, name, None) for name in ("window", "num_layers"))
     if not window or not num_layers:
@@ -197,8 +228,8 @@ def reach(decoder: Examined, ids: Tensor) -> float | None:
     return float(abs(last - num_layers * (window - 1)))
 
 
-@law
-def batch(decoder: Examined, ids: Tensor) -> Deviation:
+@Law
+def batch(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """A sequence is the same alone and amid others, of which there may be as many as heads."""
     length = ids.shape[1]
 
@@ -212,12 +243,12 @@ def batch(decoder: Examined, ids: Tensor) -> Deviation:
     return gap(alone.expand(len(others), *alone.shape), torch.stack(others))
 
 
-@law
-def train(decoder: Examined, ids: Tensor) -> Deviation | None:
+@Law
+def train(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Without dropout, training is the same as evaluation; None where dropout cannot be switched off."""
     if not isinstance(decoder.decoder, nn.Module):
         return None
-    learning = Examined(undropped(decoder.decoder).train())
+    learning = DecoderAdapter(undropped(decoder.decoder).train())
     first, second = learning(ids), learning(ids)
     if gap(first, second) and not gap(decoder(ids), decoder(ids)):
         return None
@@ -235,11 +266,17 @@ def undropped(module: nn.Module) -> nn.Module:
 
 
 def parity(decoder: Decoder, right: Decoder, batch: int = 3, length: int = 11) -> Deviation:
-    """No law: the same logits as a right decoder of the same weights."""
+    """Compare the logits with those of a right decoder of the same weights, which is no law.
 
-    @law
-    def same(decoder: Examined, ids: Tensor) -> Deviation:
-        return gap(Examined(right)(ids), decoder(ids))
+    Example:
+        >>> from attention_clinic.planted import planted
+        >>> parity(planted("unscaled"), planted()) > 0.1
+        True
+    """
+
+    @Law
+    def same(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
+        return gap(DecoderAdapter(right)(ids), decoder(ids))
 
     found = same(decoder, batch, length)
     assert found is not None

@@ -20,28 +20,43 @@ PROBES: tuple[str, ...] = (*LAWS, "parity")
 
 
 def planted(bug: str = "none") -> SmallDecoder:
-    """A small decoder in evaluation, with one of `BUGS`, or "none"; all of them have the same weights."""
+    """A small decoder in evaluation, with one of `BUGS`, or "none"; all of them have the same weights.
+
+    Example:
+        >>> from attention_clinic import diagnose
+        >>> diagnose(planted("kv_tiled")).names
+        ('kv_tiled',)
+    """
     if bug == "none":
-        return made(SmallDecoder)
-    return made(_class(bug), **_class(bug).options)
+        return build(SmallDecoder)
+    return build(_class(bug), **_class(bug).options)
 
 
 def right_twin(bug: str) -> SmallDecoder:
-    """The decoder that `planted(bug)` should be: the same options and weights, without the bug."""
-    return made(SmallDecoder, **({} if bug == "none" else _class(bug).options))
+    """The decoder that `planted(bug)` should be: the same options and weights, without the bug.
+
+    Example:
+        >>> right_twin("sinks_missing").layers[0].sinks.shape
+        torch.Size([6])
+    """
+    return build(SmallDecoder, **({} if bug == "none" else _class(bug).options))
 
 
 def matrix() -> dict[str, dict[str, Deviation | None]]:
-    """What each of `PROBES` says about each decoder, the right one first: bug → probe → deviation.
+    """What each of `PROBES` measures on each decoder, the right one first: bug → probe → deviation.
 
-    0.0: the bug is not seen; None: the law says nothing about this decoder.
+    0.0: the bug is not seen; None: the law does not apply to this decoder.
+
+    Example:
+        >>> [probe for probe, found in matrix()["cache_open"].items() if found]
+        ['chunk']
     """
     return {bug: dict(matrix_row(bug)) for bug in ("none", *BUGS)}
 
 
 @functools.cache
 def matrix_row(bug: str) -> dict[str, Deviation | None]:
-    """What each of `PROBES` says about one decoder; see `matrix`."""
+    """The deviation that each of `PROBES` finds in one decoder; see `matrix`."""
     decoder = planted(bug)
     found = {name: law(decoder, vocab_size=VOCAB_SIZE) for name, law in LAWS.items()}
     return {**found, "parity": parity(decoder, right_twin(bug))}
@@ -53,8 +68,8 @@ def _class(bug: str) -> type[Planted]:
     return CLASSES[bug]
 
 
-def made(kind: type[SmallDecoder], **options: Any) -> SmallDecoder:
-    """A decoder with weights that are always the same, each parameter's by its name."""
+def build(kind: type[SmallDecoder], **options: Any) -> SmallDecoder:
+    """Build a decoder with weights that are always the same, each parameter's by its name."""
     with torch.random.fork_rng(devices=[]):  # PyTorch draws weights of its own, from the reader's numbers
         decoder = kind(**options)
     for name, parameter in decoder.named_parameters():

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic import small_bugs
-from attention_clinic.examined import Examined
+from attention_clinic.adapter import DecoderAdapter
 from attention_clinic.laws import Deviation, gap
 from attention_clinic.planted import CLASSES
 from attention_clinic.small import SmallDecoder
@@ -27,7 +27,7 @@ _SILENT = (
 )  # fmt: skip
 
 
-def parity_names(decoder: Examined, named: set[str], ids: Tensor) -> Iterator[tuple[str, Deviation]]:
+def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Iterator[tuple[str, Deviation]]:
     """The bugs that only other logits with the same weights betray; "differs" if they have no name."""
     twin = right_form(decoder.decoder)
     if twin is None:
@@ -41,8 +41,8 @@ def parity_names(decoder: Examined, named: set[str], ids: Tensor) -> Iterator[tu
     found.calls = tuple(decoder.calls)
     if not found:
         return
-    known = _planted_names if isinstance(twin, SmallDecoder) else _changed_names
-    names = known(twin, named, lambda form: _agrees(form, ids, actual))
+    find_names = _planted_names if isinstance(twin, SmallDecoder) else _changed_names
+    names = find_names(twin, named, lambda form: _agrees(form, ids, actual))
     for name in ("differs",) if names is None and not named else names or ():
         yield name, found
 

@@ -1,4 +1,4 @@
-"""A decoder small enough to read, with the parts of a modern one: what the clinic plants its bugs in."""
+"""A decoder small enough to read, with the parts of a modern one, in which the clinic plants its bugs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyhead.cache import DecoderCache, LayerCache, places
+from polyhead.cache import DecoderCache, LayerCache, positions_and_mask
 from polyhead.functional import masked_softmax
 from polyhead.positions import RotaryPositions
 
@@ -16,21 +16,21 @@ VOCAB_SIZE, EMBED_DIM, HEAD_DIM, NUM_HEADS, NUM_KV_HEADS, NUM_LAYERS = 23, 20, 8
 DROPOUT = 0.1
 
 
-class Asked(NamedTuple):
-    """What decides who may see whom in one call."""
+class MaskInputs(NamedTuple):
+    """What the mask of one call depends on."""
 
     num_cached: int
     num_new: int
     tokens: Tensor | None  # (batch, 1, num_keys): which keys are no padding
     documents: Tensor | None  # (batch, num_keys): which document each key belongs to
-    watched: bool  # whether the weights are asked for
+    need_weights: bool  # whether the call returns the weights
 
 
 class SmallLayer(nn.Module):
     """The parameters of one layer."""
 
     def __init__(self, sinks: bool) -> None:
-        """Make them; `sinks` adds a learned logit for each head."""
+        """Create the parameters; `sinks` adds a learned logit for each head."""
         super().__init__()
         self.attention_norm, self.ffn_norm = (nn.RMSNorm(EMBED_DIM, eps=1e-6) for _ in range(2))
         self.query = nn.Linear(EMBED_DIM, NUM_HEADS * HEAD_DIM)
@@ -43,7 +43,12 @@ class SmallLayer(nn.Module):
 class SmallDecoder(nn.Module):
     """Token ids to logits, in float64: rotary positions, grouped heads, a sliding window.
 
-    Every method is a decision that can go wrong; a planted bug is a subclass that takes one of them wrongly.
+    Every method is a decision that can go wrong; a planted bug is a subclass that gets one of them wrong.
+
+    Example:
+        >>> logits, weights = SmallDecoder().eval()(torch.tensor([[3, 1, 4]]), need_weights=True)
+        >>> logits.shape, weights[0].shape
+        (torch.Size([1, 3, 23]), torch.Size([1, 6, 3, 3]))
     """
 
     num_layers = NUM_LAYERS
@@ -51,7 +56,7 @@ class SmallDecoder(nn.Module):
     def __init__(
         self, window: int = 4, softcap: float | None = None, sinks: bool = False, learned: bool = False
     ) -> None:
-        """Make the layers: with `learned`, positions come from a table and are not rotary."""
+        """Create the layers; with `learned`, positions come from a table and are not rotary."""
         super().__init__()
         self.window, self.softcap, self.dropout = window, softcap, DROPOUT
         self.embedding = nn.Embedding(VOCAB_SIZE, EMBED_DIM)
@@ -74,11 +79,11 @@ class SmallDecoder(nn.Module):
         need_weights: bool = False,
     ) -> Tensor | tuple[Tensor, list[Tensor]]:
         """Logits, (batch, length, vocab_size), and with `need_weights` the weights of each layer."""
-        placed, tokens = self.placed(token_ids, mask, cache, documents)
-        positions = placed if positions is None else positions
+        located, tokens = self.locate(token_ids, mask, cache, documents)
+        positions = located if positions is None else positions
         num_cached = 0 if cache is None else cache.length
-        asked = Asked(num_cached, token_ids.shape[1], tokens, documents, need_weights)
-        visible = self.visible(asked).unsqueeze(-3)  # the same for every head
+        inputs = MaskInputs(num_cached, token_ids.shape[1], tokens, documents, need_weights)
+        visible = self.visible(inputs).unsqueeze(-3)  # the same for every head
         x = self.embedding(token_ids) + (0.0 if self.table is None else self.table(positions))
         parts: list[Any] = [None] * NUM_LAYERS if cache is None else cache.begin(NUM_LAYERS, None)
         collected = []
@@ -97,33 +102,33 @@ class SmallDecoder(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """What a layer's attention gives, and its weights, (batch, num_heads, length, num_keys)."""
         query, key, value = self.heads(layer, x)
-        query, key = self.turned(query, key, positions)
+        query, key = self.rotate(query, key, positions)
         if cache is not None:
             key, value = cache.self_attention.update(key, value)
             cache.self_attention.advance()
         key, value = self.shared(key), self.shared(value)
         weights = self.weights(self.scores(query, key), visible, layer.sinks)
-        weights = self.dropped(weights)
+        weights = self.drop(weights)
         return layer.output((weights @ value).transpose(1, 2).flatten(2)), weights
 
-    def placed(
+    def locate(
         self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        """The positions, which padding does not count in, and which keys are no padding."""
-        positions, tokens = places(token_ids, mask, cache)
-        if documents is not None:  # how many tokens of the same document stand before
+        """Positions, in which padding does not count, and which keys are no padding."""
+        positions, tokens = positions_and_mask(token_ids, mask, cache)
+        if documents is not None:  # the number of earlier tokens of the same document
             positions = (documents[:, :, None] == documents[:, None]).tril().sum(dim=-1) - 1
         return positions, tokens
 
-    def visible(self, asked: Asked) -> Tensor:
-        """Who may see whom: (length, num_keys), or with a batch before."""
-        rows = torch.arange(asked.num_new)[:, None] + asked.num_cached
-        columns = torch.arange(asked.num_cached + asked.num_new)
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        """Which keys each token may see: (length, num_keys), or with a batch before."""
+        rows = torch.arange(inputs.num_new)[:, None] + inputs.num_cached
+        columns = torch.arange(inputs.num_cached + inputs.num_new)
         allowed = self.rule(rows, columns)
-        if asked.tokens is not None:
-            allowed = allowed & asked.tokens
-        if asked.documents is not None:
-            allowed = allowed & (asked.documents[:, :, None] == asked.documents[:, None])
+        if inputs.tokens is not None:
+            allowed = allowed & inputs.tokens
+        if inputs.documents is not None:
+            allowed = allowed & (inputs.documents[:, :, None] == inputs.documents[:, None])
         return allowed
 
     def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
@@ -135,32 +140,32 @@ class SmallDecoder(nn.Module):
         projected = (layer.query(x), layer.key(x), layer.value(x))
         return [torch.unflatten(each, -1, (-1, HEAD_DIM)).transpose(1, 2) for each in projected]
 
-    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys, turned by their positions."""
+    def rotate(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Rotate queries and keys by their positions."""
         if self.table is not None:
             return query, key
         return self.rotary(query, positions), self.rotary(key, positions)
 
     def shared(self, x: Tensor) -> Tensor:
-        """Keys or values for every query head: neighbours share one."""
+        """Repeat keys or values for every query head: neighbours share one."""
         return x.repeat_interleave(NUM_HEADS // NUM_KV_HEADS, dim=1)
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
         """(batch, num_heads, length, num_keys)."""
-        return self.capped(query @ key.mT / HEAD_DIM**0.5)
+        return self.cap(query @ key.mT / HEAD_DIM**0.5)
 
-    def capped(self, scores: Tensor) -> Tensor:
-        """No score larger than `softcap`, if there is one."""
+    def cap(self, scores: Tensor) -> Tensor:
+        """Bound the scores by `softcap`, if there is one."""
         return scores if self.softcap is None else self.softcap * torch.tanh(scores / self.softcap)
 
     def weights(self, scores: Tensor, visible: Tensor, sinks: Tensor | None) -> Tensor:
-        """The softmax over the visible keys; a sink takes its part, and is left out."""
+        """The softmax over the visible keys and the sink, of which the sink's part is left out."""
         if sinks is None:
             return masked_softmax(scores, visible)
         column = sinks[:, None, None].expand(*scores.shape[:-1], 1)
         scores, visible = torch.cat((scores, column), dim=-1), F.pad(visible, (0, 1), value=True)
         return masked_softmax(scores, visible)[..., :-1]
 
-    def dropped(self, weights: Tensor) -> Tensor:
-        """Dropout, in training alone."""
+    def drop(self, weights: Tensor) -> Tensor:
+        """Apply dropout, in training only."""
         return F.dropout(weights, self.dropout, self.training)

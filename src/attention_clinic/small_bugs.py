@@ -16,14 +16,14 @@ from attention_clinic.small import (
     HEAD_DIM,
     NUM_HEADS,
     NUM_KV_HEADS,
-    Asked,
+    MaskInputs,
     SmallDecoder,
     SmallLayer,
 )
-from polyhead.cache import DecoderCache, places
+from polyhead.cache import DecoderCache, positions_and_mask
 from polyhead.positions import RotaryPositions
 
-Right = SmallDecoder  # what a bug leaves as it is
+Right = SmallDecoder
 
 
 class Planted(SmallDecoder):
@@ -77,41 +77,41 @@ class CausalEvalOnly(Planted):
 
 
 class CacheUpperLeft(Planted):
-    """The mask of new tokens is aligned at the upper left, as if nothing stood before them."""
+    """The mask of new tokens is aligned at the upper left, as if there were none before them."""
 
-    def visible(self, asked: Asked) -> Tensor:
-        rows, columns = torch.arange(asked.num_new), torch.arange(asked.num_cached + asked.num_new)
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        rows, columns = torch.arange(inputs.num_new), torch.arange(inputs.num_cached + inputs.num_new)
         allowed = self.rule(rows[:, None], columns)
-        return Right.visible(self, asked) if asked.num_cached == 0 else allowed
+        return Right.visible(self, inputs) if inputs.num_cached == 0 else allowed
 
 
 class CacheOpen(Planted):
     """With a cache no future is hidden: right for one new token."""
 
-    def visible(self, asked: Asked) -> Tensor:
-        rows = torch.arange(asked.num_new)[:, None] + asked.num_cached
-        columns = torch.arange(asked.num_cached + asked.num_new)
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        rows = torch.arange(inputs.num_new)[:, None] + inputs.num_cached
+        columns = torch.arange(inputs.num_cached + inputs.num_new)
         near = columns > rows - self.window
-        return Right.visible(self, asked) if asked.num_cached == 0 else near
+        return Right.visible(self, inputs) if inputs.num_cached == 0 else near
 
 
 class CacheTrimmed(Planted):
-    """The cache is cut to the window before the new tokens have asked."""
+    """The cache is cut to the window before the new tokens use it."""
 
-    def visible(self, asked: Asked) -> Tensor:
-        columns = torch.arange(asked.num_cached + asked.num_new)
-        kept = columns >= asked.num_cached + asked.num_new - self.window
-        return Right.visible(self, asked) & (kept | (asked.num_cached == 0))
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        columns = torch.arange(inputs.num_cached + inputs.num_new)
+        kept = columns >= inputs.num_cached + inputs.num_new - self.window
+        return Right.visible(self, inputs) & (kept | (inputs.num_cached == 0))
 
 
 class CachePositions(Planted):
     """New tokens are counted from 0."""
 
-    def placed(
+    def locate(
         self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        _, tokens = places(token_ids, mask, cache)
-        return Right.placed(self, token_ids, mask, None, documents)[0], tokens
+        _, tokens = positions_and_mask(token_ids, mask, cache)
+        return Right.locate(self, token_ids, mask, None, documents)[0], tokens
 
 
 class PositionsIgnorePadding(Planted):
@@ -119,26 +119,26 @@ class PositionsIgnorePadding(Planted):
 
     options: ClassVar = {"learned": True}
 
-    def placed(
+    def locate(
         self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        _, tokens = places(token_ids, mask, cache)
-        return Right.placed(self, token_ids, None, cache, documents)[0], tokens
+        _, tokens = positions_and_mask(token_ids, mask, cache)
+        return Right.locate(self, token_ids, None, cache, documents)[0], tokens
 
 
 class PaddingIgnored(Planted):
     """The padding's mask is never passed on."""
 
-    def visible(self, asked: Asked) -> Tensor:
-        return Right.visible(self, asked._replace(tokens=None))
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        return Right.visible(self, inputs._replace(tokens=None))
 
 
 class PaddingReplacesCausal(Planted):
     """Where there is a mask of padding, it is the only one."""
 
-    def visible(self, asked: Asked) -> Tensor:
-        causal = Right.visible(self, asked)
-        return causal if asked.tokens is None else asked.tokens.expand_as(causal)
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        causal = Right.visible(self, inputs)
+        return causal if inputs.tokens is None else inputs.tokens.expand_as(causal)
 
 
 class MaskNan(Planted):
@@ -149,18 +149,18 @@ class MaskNan(Planted):
 
 
 class WeightsChangeOutput(Planted):
-    """The way that gives the weights knows no mask."""
+    """The code path that returns the weights has no mask."""
 
-    def visible(self, asked: Asked) -> Tensor:
-        allowed = Right.visible(self, asked)
-        return torch.ones_like(allowed) if asked.watched else allowed
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        allowed = Right.visible(self, inputs)
+        return torch.ones_like(allowed) if inputs.need_weights else allowed
 
 
 class DocumentsLeak(Planted):
     """Positions begin anew with each document, but nothing keeps documents apart."""
 
-    def visible(self, asked: Asked) -> Tensor:
-        return Right.visible(self, asked._replace(documents=None))
+    def visible(self, inputs: MaskInputs) -> Tensor:
+        return Right.visible(self, inputs._replace(documents=None))
 
 
 class BatchMixed(Planted):
@@ -172,30 +172,30 @@ class BatchMixed(Planted):
 
 
 class DropoutInEval(Planted):
-    """The function that drops is not told the mode."""
+    """Dropout is applied without regard to the mode."""
 
-    def dropped(self, weights: Tensor) -> Tensor:
+    def drop(self, weights: Tensor) -> Tensor:
         return F.dropout(weights, DROPOUT)
 
 
 class RotaryQueriesOnly(Planted):
     """Keys are not turned."""
 
-    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    def rotate(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         return self.rotary(query, positions), key
 
 
 class PositionsLowPrecision(Planted):
     """Positions pass through bfloat16, which has no 257."""
 
-    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        return Right.turned(self, query, key, positions.bfloat16().long())
+    def rotate(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        return Right.rotate(self, query, key, positions.bfloat16().long())
 
 
 class RotaryLayout(Planted):
     """Neighbours are paired where the weights were made for halves."""
 
-    def turned(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    def rotate(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         rotary = RotaryPositions(HEAD_DIM, pairs="neighbours")
         return rotary(query, positions), rotary(key, positions)
 
@@ -211,14 +211,14 @@ class Unscaled(Planted):
     """No root."""
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.capped(query @ key.mT)
+        return self.cap(query @ key.mT)
 
 
 class ModelRoot(Planted):
     """The root of the model's size instead of the head's."""
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.capped(query @ key.mT / EMBED_DIM**0.5)
+        return self.cap(query @ key.mT / EMBED_DIM**0.5)
 
 
 class SoftcapMissing(Planted):
@@ -226,7 +226,7 @@ class SoftcapMissing(Planted):
 
     options: ClassVar = {"softcap": 1.0}
 
-    def capped(self, scores: Tensor) -> Tensor:
+    def cap(self, scores: Tensor) -> Tensor:
         return scores
 
 

@@ -1,91 +1,76 @@
-"""A candidate that can be called by the names of its arguments' roles, whatever it calls them itself."""
+"""A candidate that can be called by the roles of its arguments, whatever their names are."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from attention_clinic.arguments import Binding, Roles
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import Trial
 
-Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
-
-
+# Arguments that a candidate without them is still called without; any other is passed by position, so that
+# Python itself refuses it.
 _DISPENSABLE = {"mask", "valid_lens", "key_padding_mask", "need_weights"}
 
 
-def roles(**names: str) -> Roles:
-    """Roles with other names for each: query="queries q"."""
-    return {role: frozenset({role, *others.split()}) for role, others in names.items()}
-
-
 class Subject:
-    """A candidate under trial, called with keywords that are its roles.
+    """A candidate under trial, called with its roles as keywords, whatever its parameters are called.
 
-    `accepts` are the roles that it takes, `optional` those that it can do without.
+    `accepts` are the roles that it takes, `optional` those with a default.
     """
 
     def __init__(self, trial: Trial, roles: Roles, function: Callable[..., Any] | None = None) -> None:
-        """Read the signature, for which argument is which, and for nothing else."""
+        """Bind the candidate's parameters, or those of `function`, to roles."""
         self.trial = trial
         self.function = trial.candidate if function is None else function
-        self.places = places(self.function, roles)
-        self.accepts = {role for role, _, _ in self.places}
-        self.optional = {role for role, _, needed in self.places if not needed}
-        self.without_dropout = self.is_steady = False
+        self.binding = Binding(self.function, roles)
+        self.accepts, self.optional = self.binding.accepts, self.binding.optional
+        self.without_dropout = self.is_repeatable = False
 
     def __call__(self, **inputs: Any) -> Tensor:
-        """The tensor that comes, alone or first of several.
+        """The output, alone or first of several.
 
         Raises:
-            Stopped: nothing comes, or no tensor.
+            Stopped: the call fails, or its output is no tensor.
         """
-        return self.trial.tensor(self._given, **inputs)
+        return self.trial.tensor(self.call, **inputs)
 
-    def whole(self, **inputs: Any) -> Any:
-        """All that comes."""
-        return self.trial.call(self._given, **inputs)
+    def outputs(self, **inputs: Any) -> Any:
+        """Whatever the candidate returns.
 
-    def first(self, **inputs: Any) -> Tensor:
-        """The same without a watch, for what is watched as a whole."""
-        output = self._given(**inputs)
-        tensor: Tensor = output[0] if isinstance(output, tuple | list) else output
-        return tensor
+        Raises:
+            Stopped: the call fails.
+        """
+        return self.trial.call(self.call, **inputs)
 
-    def _given(self, **inputs: Any) -> Any:
-        args, kwargs = [], {}
-        spare = _DISPENSABLE | self.accepts
-        args += [value for role, value in inputs.items() if role not in spare]  # to be refused by Python
-        for role, name, needed in self.places:
-            if name is None and role in inputs:
-                args.append(inputs[role])
-            elif name is not None and (needed or role in inputs):
-                kwargs[name] = inputs.get(role)
-        if self.without_dropout:
-            with WithoutDropout():
-                return self.function(*args, **kwargs)
-        return self.function(*args, **kwargs)
+    def call(self, **inputs: Any) -> Any:
+        """Call the candidate outside of the trial, as part of a function that the trial runs."""
+        unknown = [value for role, value in inputs.items() if role not in _DISPENSABLE | self.accepts]
+        args, kwargs = self.binding.arguments(inputs)
+        with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
+            return self.function(*unknown, *args, **kwargs)
 
-    def steady(self, **inputs: Any) -> Finding | None:
-        """A finding where two calls differ; where dropout is why, it is off from then on."""
-        first, second = self(**inputs), self(**inputs)
-        self.is_steady = True
-        if identical(first, second):
+    def difference_of_calls(self, **inputs: Any) -> Finding | None:
+        """A finding if two equal calls differ; if dropout is the reason, it is off from then on."""
+        one, other = self(**inputs), self(**inputs)
+        self.is_repeatable = True
+        if identical(one, other):
             return None
-        self.without_dropout = first.is_floating_point()
+        self.without_dropout = one.is_floating_point()
         if self.without_dropout and not identical(self(**inputs), self(**inputs)):
             self.without_dropout = False
-        return Finding("not_deterministic", inputs, first, second)
+        return Finding("not_deterministic", inputs, one, other)
 
 
 class WithoutDropout(TorchFunctionMode):
-    """Inside, no function of PyTorch drops anything."""
+    """Switch off dropout in every function of PyTorch."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -102,43 +87,3 @@ def identical(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     return bool(((one == other) | ((one != one) & (other != other))).all())
-
-
-def places(function: Callable[..., Any], roles: Roles) -> list[tuple[str, str | None, bool]]:
-    """For each role that a function takes: the keyword, None where it goes by place; and if it is needed."""
-    parameters = signature(function)
-    if parameters is None:
-        return [(role, None, True) for role in roles]
-    found: dict[str, str] = {}  # parameter: role
-    for parameter in parameters:
-        role = next((r for r, names in roles.items() if _plain(parameter.name) in names), None)
-        if role is not None and role not in found.values():
-            found[parameter.name] = role
-    left = [role for role in roles if role not in found.values()]
-    for parameter in parameters:
-        unnamed = parameter.name not in found and parameter.kind is not parameter.VAR_POSITIONAL
-        if unnamed and left and parameter.default is parameter.empty:
-            found[parameter.name] = left.pop(0)
-    bound: list[tuple[str, str | None, bool]] = []
-    for parameter in parameters:
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            bound += [(role, None, True) for role in left]
-            left = []
-        elif parameter.name in found:
-            name = None if parameter.kind is parameter.POSITIONAL_ONLY else parameter.name
-            bound.append((found[parameter.name], name, parameter.default is parameter.empty))
-    return bound
-
-
-def signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """The parameters, without `**options`; of a module those of its forward. None if nothing is known."""
-    target = function.forward if isinstance(function, nn.Module) else function
-    try:
-        parameters = inspect.signature(target).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    return [each for each in parameters if each.kind is not each.VAR_KEYWORD]
-
-
-def _plain(name: str) -> str:
-    return name.lower().strip("_")

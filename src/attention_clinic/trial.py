@@ -1,4 +1,8 @@
-"""Runs a candidate under watch: what it raises, prints, changes or never finishes is told, not suffered."""
+"""Call code that nobody has checked: report what it raises, prints or changes, and stop it if it never ends.
+
+A candidate is anybody's code, called in the reader's own process, between two cells of a notebook. So each
+call has a time limit, gets copies of its tensors, and leaves the process's settings as they were.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -24,7 +28,15 @@ SECONDS = 2.0
 
 
 class Stopped(Exception):
-    """A call that gave nothing to look at; `finding` says why, `error` what was raised, if anything was."""
+    """A call without a usable output; `finding` says why, `error` is what was raised, if anything was.
+
+    Example:
+        >>> try:
+        ...     Trial(None).call(lambda: 1 / 0)
+        ... except Stopped as stop:
+        ...     print(stop.finding)
+        ✗ Your function stopped with ZeroDivisionError: division by zero.
+    """
 
     def __init__(self, finding: Finding, error: BaseException | None = None) -> None:
         """Take the finding."""
@@ -33,18 +45,24 @@ class Stopped(Exception):
 
 
 class TimeIsUp(BaseException):
-    """Raised inside what takes too long; no Exception, so that a candidate's own handlers let it pass."""
+    """Raised inside code that takes too long; no Exception, so that `except Exception` there lets it pass."""
 
 
 class Trial:
-    """Calls a candidate, each time with `seconds` at most, and keeps what it does besides.
+    """Calls of a candidate, each with a time limit, and their side effects.
 
-    `conduct` holds what was seen so far, by name: "prints", "mutates", "reseeds", "settings". The reader's
-    random numbers, gradients and warnings are left as they were.
+    `conduct` has a finding for each side effect so far: "prints", "mutates", "reseeds", "settings". Random
+    numbers, gradients, the default dtype and warnings are restored after each call.
+
+    Example:
+        >>> trial = Trial(lambda x: print(x.shape))
+        >>> trial.call(trial.candidate, torch.zeros(2))
+        >>> print(trial.conduct["prints"])
+        ✗ It prints: torch.Size([2])
     """
 
     def __init__(self, candidate: Any, seconds: float = SECONDS, quiet: bool = True) -> None:
-        """Take the candidate; unless `quiet`, what it prints goes where it would."""
+        """Take the candidate; if `quiet`, what it prints is captured."""
         self.candidate, self.seconds, self.quiet = candidate, seconds, quiet
         self.conduct: dict[str, Finding] = {}
         self.printed = io.StringIO()
@@ -53,61 +71,59 @@ class Trial:
 
     @property
     def late(self) -> bool:
-        """Whether half of the time is gone, so that what is not needed may be left out."""
+        """Whether half a call's time is over: then smaller evidence is not searched for."""
         return time.monotonic() - self.began > self.seconds / 2
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What `function` gives; tensors are passed as copies.
+        """Call `function` with copies of the tensors.
 
         Raises:
-            Stopped: the function raised something, or took longer than `seconds`.
+            Stopped: the function raises something, or takes longer than `seconds`.
         """
-        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
-        tensors = {name: value for name, value in given.items() if isinstance(value, Tensor)}
-        copies = {name: _copied(value) for name, value in tensors.items()}
-        passed = {**given, **copies}
+        inputs: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        tensors = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
+        copies = {name: value.clone() for name, value in tensors.items()}  # a clone hands its gradient on
+        passed = {**inputs, **copies}
         self.calls += 1
         try:
             with self._watched():
-                return within(
-                    self.seconds,
-                    lambda: function(
-                        *(passed[i] for i in range(len(args))), **{name: passed[name] for name in kwargs}
-                    ),
-                )
+                positional = [passed[i] for i in range(len(args))]
+                named = {name: passed[name] for name in kwargs}
+                return call_with_timeout(self.seconds, lambda: function(*positional, **named))
         except TimeIsUp:
             raise Stopped(Finding("never_ends", _named(kwargs), details={"seconds": self.seconds})) from None
         except (Exception, SystemExit, GeneratorExit) as error:
-            said = f"{type(error).__name__}: {error}"
-            raise Stopped(Finding("raises", _named(kwargs), details={"error": said}), error) from error
+            details = {"error": f"{type(error).__name__}: {error}"}
+            raise Stopped(Finding("raises", _named(kwargs), details=details), error) from error
         finally:
             for name, tensor in tensors.items():
                 if not _unchanged(tensor, copies[name]):
                     self._note("mutates", _named(kwargs), tensor, copies[name], argument=name)
 
     def tensor(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
-        """The same, where a tensor must come, alone or as the first of a tuple.
+        """Call `function`, of which the output, alone or first of several, must be a tensor.
 
         Raises:
-            Stopped: also where anything else comes.
+            Stopped: also if the output is anything else.
         """
-        output = self.call(function, *args, **kwargs)
-        output = output[0] if isinstance(output, tuple | list) and len(output) else output
-        if not isinstance(output, Tensor) or output.layout != torch.strided or output.is_meta:
+        output = first_output(self.call(function, *args, **kwargs))
+        if not is_dense(output):
             raise Stopped(Finding("no_tensor", _named(kwargs), details={"kind": kind_of(output)}))
         return output
 
     def _note(
-        self, name: str, given: Any = None, expected: Any = None, actual: Any = None, **details: Any
+        self, name: str, inputs: Any = None, expected: Any = None, actual: Any = None, **details: Any
     ) -> None:
-        self.conduct.setdefault(name, Finding(name, given or {}, expected, actual, details))
+        self.conduct.setdefault(name, Finding(name, inputs or {}, expected, actual, details))
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
-        """Catch what is printed; afterwards random numbers, gradients and dtype are as they were."""
+        """Capture what is printed, and restore random numbers, gradients and the default dtype."""
         before = torch.is_grad_enabled(), torch.get_default_dtype()
         random = torch.get_rng_state()
-        torch.default_generator.manual_seed(self.calls)
+        torch.default_generator.manual_seed(
+            self.calls
+        )  # another seed for each call: chance shows as a difference
         printed = io.StringIO()
         try:
             with contextlib.ExitStack() as stack:
@@ -129,10 +145,14 @@ class Trial:
                 self._note("prints", printed=printed.getvalue().strip()[:60])
 
 
-def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """What the function gives, unless it takes longer: then TimeIsUp is raised inside it.
+def call_with_timeout(seconds: float, function: Callable[[], Any]) -> Any:
+    """Call a function and return its result.
 
-    Endless loops stop, and so does what sleeps; a single call into C is stopped when it returns.
+    A signal interrupts loops and sleeps at once, in the main thread. Elsewhere another thread sends an
+    exception, which Python raises at the next bytecode. A single call into C is stopped when it returns.
+
+    Raises:
+        TimeIsUp: the function takes longer; raised inside it.
     """
     main = threading.current_thread() is threading.main_thread()
     if main and hasattr(signal, "setitimer"):
@@ -145,7 +165,9 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
     rings = itertools.count()
 
     def ring(_: int, frame: FrameType | None) -> None:
-        if next(rings):  # the first was swallowed by a bare `except`; in its block it comes once more
+        if next(rings):
+            # A bare `except` in a loop has swallowed the first exception and would swallow this one. A tracer
+            # raises once more at the next line, which is in the handler, where nothing catches it.
             sys.settrace(_interrupt)
             while frame is not None and frame.f_code is not _by_alarm.__code__:
                 frame.f_trace, frame = _interrupt, frame.f_back
@@ -192,21 +214,36 @@ def _by_thread(seconds: float, function: Callable[[], Any]) -> Any:
     try:
         return function()
     finally:
-        done.set()
-        dog.join()
-        interrupt(target, None)
+        # An exception that was sent just before `done` may arrive in here, and must not leave the watchdog
+        # running. To recall it with `interrupt(target, None)` would leave CPython's flag of a pending
+        # exception set; with a tracer, such as coverage's, Python 3.11 then never enters another function.
+        while True:
+            try:
+                done.set()
+                dog.join()
+                break
+            except TimeIsUp:
+                continue
+
+
+def first_output(output: Any) -> Any:
+    """The first output of several, which come as a tuple or as a list of tensors; else the output itself."""
+    several = isinstance(output, tuple) or (
+        isinstance(output, list) and isinstance((*output, None)[0], Tensor)
+    )
+    return output[0] if several and output else output
+
+
+def is_dense(thing: object) -> TypeGuard[Tensor]:
+    """Whether a thing is a tensor with numbers in the usual layout."""
+    return isinstance(thing, Tensor) and thing.layout == torch.strided and not thing.is_meta
 
 
 def kind_of(thing: object) -> str:
-    """What a thing is, in a few words."""
+    """A thing's type in a few words."""
     if isinstance(thing, Tensor):
         return f"{thing.dtype} ({thing.layout}, {thing.device})"
     return type(thing).__name__
-
-
-def _copied(tensor: Tensor) -> Tensor:
-    """The same numbers; what requires a gradient still hands it on."""
-    return tensor.clone()
 
 
 def _unchanged(before: Tensor, after: Tensor) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from polyglot_book.commands import NOTEBOOKS
 from polyglot_book.config import Book
 
 
@@ -18,67 +19,67 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--root", type=Path, default=Path(), help="the folder of _config.yml (default: this one)"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    notebooks = commands.add_parser("notebooks", help="make the notebooks, executing what changed")
-    notebooks.add_argument(
-        "chapters", nargs="*", metavar="chapter", help="as in ko/01-x, 01-x, or ko; default: all"
-    )
-    notebooks.add_argument("--all", action="store_true", help="execute even what is up to date")
-    notebooks.add_argument("--jobs", type=int, metavar="N", help="kernels at a time (default: one per CPU)")
-    notebooks.add_argument(
-        "--limit", type=float, default=900, metavar="S", help="seconds a cell may take (default: 900)"
-    )
-    commands.add_parser("lab", help="write copies of the notebooks to work in; those that are there stay")
-    commands.add_parser("pending", help="say which notebooks are not what their chapters and library make")
-    commands.add_parser("translations", help="show how far each language is")
-    commands.add_parser(
-        "sync", help="copy the reference's code cells, and what other languages lack, to them"
-    )
+    for name, text in {
+        "check": "run every check",
+        "lab": "copy the notebooks to lab/, to work in; existing copies stay",
+        "pending": "list the notebooks that are not what their chapters and the library make",
+        "sync": "copy the reference's code cells, and missing cells, to the translations",
+        "translations": "show how many cells of each language are current, stale or missing",
+    }.items():
+        commands.add_parser(name, help=text)
     mark = commands.add_parser("mark", help="record that a translation is up to date")
     mark.add_argument("cell", help="<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells")
-    commands.add_parser("check", help="run every check")
+    notebooks = commands.add_parser("notebooks", help="make the notebooks, executing what changed")
+    add = notebooks.add_argument
+    add("chapters", nargs="*", metavar="chapter", help="as in ko/01-x, 01-x, or ko; default: all")
+    add("--all", action="store_true", help="execute even what is up to date")
+    add("--jobs", type=int, metavar="N", help="kernels at a time (default: one per CPU)")
+    add("--limit", type=float, default=900, metavar="S", help="seconds a cell may take (default: 900)")
     return parser.parse_args(argv)
 
 
 def _run(arguments: argparse.Namespace) -> bool:
     # Each command imports what it needs: jupytext and the kernels' client take a second.
     book = Book.load(arguments.root)
-    if arguments.command == "notebooks":
-        from polyglot_book.notebooks import make_notebooks
+    match arguments.command:
+        case "notebooks":
+            from polyglot_book.notebooks import make_notebooks
 
-        return make_notebooks(
-            book, arguments.chapters, everything=arguments.all, jobs=arguments.jobs, limit=arguments.limit
-        )
-    if arguments.command == "lab":
-        from polyglot_book.take_along import WORKSHOP, fill_workshop
+            return make_notebooks(
+                book, arguments.chapters, everything=arguments.all, jobs=arguments.jobs, limit=arguments.limit
+            )
+        case "lab":
+            from polyglot_book.copies import LAB, copy_notebooks
 
-        if names := fill_workshop(book):
-            print(f"{len(names)} notebooks copied to {WORKSHOP}/, where you can change them")
-        return True
-    if arguments.command == "pending":
-        from polyglot_book.notebooks import COMMAND, pending
+            if names := copy_notebooks(book):
+                print(f"{len(names)} notebooks copied to {LAB}/")
+        case "pending":
+            from polyglot_book.notebooks import pending
 
-        if names := pending(book):
-            few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            print(f"Notebooks older than their chapters or the library (run `{COMMAND}`): {few}")
-        return not names
-    if arguments.command == "check":
-        from polyglot_book.checks import check_book, summary
+            if names := pending(book):
+                few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+                print(f"Notebooks older than their chapters or the library (run `{NOTEBOOKS}`): {few}")
+            return not names
+        case "check":
+            from polyglot_book.checks import check_book, summary
 
-        violations = check_book(book)
-        print("\n".join([*map(str, violations), summary(book, violations)]))
-        return not violations
-    if arguments.command == "translations":
-        from polyglot_book.translations import check_translations, table
+            violations = check_book(book)
+            print(*violations, summary(book, violations), sep="\n")
+            return not violations
+        case "translations":
+            from polyglot_book.translations import check_translations, table
 
-        violations = check_translations(book)
-        print("\n".join([table(book), *map(str, violations)]))
-        return not violations
-    from polyglot_book import edits
+            violations = check_translations(book)
+            print(table(book), *violations, sep="\n")
+            return not violations
+        case "sync":
+            from polyglot_book.edits import sync
 
-    if arguments.command == "sync":
-        edits.sync(book)
-    else:
-        edits.mark(book, arguments.cell)
+            sync(book)
+        case "mark":
+            from polyglot_book.edits import mark
+
+            mark(book, arguments.cell)
     return True
 
 

@@ -27,7 +27,11 @@ LANGUAGE_INFO = {"name": "python", "pygments_lexer": LEXER}
 
 
 def text_hash(text: str) -> str:
-    """Give what a translation's `of` holds for a text of the reference."""
+    """Return the hash of a text, which a translation of it has as its `of`.
+
+    >>> text_hash("# Masks")
+    '9d3cb5c3'
+    """
     return hashlib.sha256(text.strip().encode()).hexdigest()[:8]
 
 
@@ -64,8 +68,8 @@ class Cell:
         return self.metadata.get("of")
 
     @property
-    def live(self) -> str | None:
-        """The text that a translator translates: the prose, or the alternative text."""
+    def translatable(self) -> str | None:
+        """The text to translate: the prose, or the alternative text of a figure."""
         return self.source if self.kind == "markdown" else self.alt
 
 
@@ -74,13 +78,13 @@ class Chapter:
     """A chapter's text, read.
 
     Attributes:
-        where: Its file, relative to the book's root.
+        file: Its file, relative to the book's root.
         text: The whole text, as it was read.
         cells: Its cells, in order.
         metadata: Its front matter.
     """
 
-    where: str
+    file: str
     text: str
     cells: tuple[Cell, ...]
     metadata: Mapping[str, Any] = field(hash=False)
@@ -96,7 +100,7 @@ class Chapter:
         return tuple(cell for cell in self.cells if cell.kind == "code")
 
     def notebook(self) -> NotebookNode:
-        """Make the notebook without outputs."""
+        """Return the notebook without outputs."""
         front = {key: value for key, value in self.metadata.items() if key != "jupytext"}
         metadata = {"kernelspec": KERNELSPEC, **front, "language_info": LANGUAGE_INFO}
         notebook: NotebookNode = _nbformat.v4.new_notebook(metadata=_nbformat.from_dict(metadata))
@@ -108,7 +112,7 @@ class Chapter:
         return notebook
 
     def canonical(self) -> str:
-        """Write the text as jupytext writes it: the one form that chapters have."""
+        """Return the text as jupytext writes it, which is the one form that chapters have."""
         notebook = self.notebook()
         notebook.metadata = dict(self.metadata)
         for cell in notebook.cells:
@@ -119,20 +123,25 @@ class Chapter:
 
 
 @functools.lru_cache(maxsize=1024)
-def parse_chapter(text: str, where: str = "chapter.md") -> Chapter:
-    """Read a chapter's text.
+def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
+    r"""Read a chapter's text.
 
     Args:
         text: The text, with its line ends as they are in the file.
-        where: What messages call the file.
+        file: The file's name for messages.
+
+    Example:
+        >>> chapter = parse_chapter('+++ {"id": "title"}\n# Masks')
+        >>> chapter.by_id["title"].source
+        '# Masks'
     """
-    front, cells = parse_cells(text.replace("\r\n", "\n"), where)
+    front, cells = parse_cells(text.replace("\r\n", "\n"), file)
     # YAML makes dates of some texts.
     front, *headers = json.loads(json.dumps([front, *(cell.metadata for cell in cells)], default=str))
     # jupytext drops one blank line after a header, so that a second one would not last.
     sources = [re.sub(r"\A(\s*\n)+", "", cell.source) for cell in cells]
     return Chapter(
-        where,
+        file,
         text,
         tuple(
             Cell(metadata.pop("id"), cell.kind, source, metadata)
@@ -144,15 +153,15 @@ def parse_chapter(text: str, where: str = "chapter.md") -> Chapter:
 
 def read_chapter(book: Book, path: Path) -> Chapter:
     """Read a chapter's file."""
-    where = book.relative(path)
+    file = book.relative(path)
     try:
-        return parse_chapter(read_text(path), where)
+        return parse_chapter(read_text(path), file)
     except UnicodeDecodeError as error:
-        raise ChapterError(where, 1, f"not UTF-8: {error}", "save it as UTF-8") from None
+        raise ChapterError(file, 1, f"not UTF-8: {error}", "save it as UTF-8") from None
 
 
 def stems(book: Book, code: str) -> list[str]:
-    """Name the chapters that a language has, in order."""
+    """List the chapters of a language by the stems of their files, in order."""
     return sorted(path.stem for path in book.chapters_dir(code).glob("*.md"))
 
 
@@ -169,6 +178,6 @@ def read_all(book: Book) -> tuple[dict[tuple[str, str], Chapter], list[Violation
             try:
                 chapters[code, stem] = read_chapter(book, book.chapters_dir(code) / f"{stem}.md")
             except ChapterError as error:
-                what = f"line {error.line}: {error.message}"
-                violations.append(Violation(error.where, "", what, error.remedy))
+                problem = f"line {error.line}: {error.problem}"
+                violations.append(Violation(error.file, "", problem, error.remedy))
     return chapters, violations

@@ -24,7 +24,7 @@ def check_book(book: Book) -> list[Violation]:
 
 
 def summary(book: Book, violations: list[Violation]) -> str:
-    """Say in one line what was checked and how it went."""
+    """Summarize in one line what was checked and how many violations there are."""
     chapters, _ = read_all(book)
     cells = sum(len(chapter.cells) for chapter in chapters.values())
     stems = len({stem for _, stem in chapters})

@@ -1,4 +1,4 @@
-"""Reads what the chapters of a language say of themselves, for pages that list them or draw their map."""
+"""Reads titles, prerequisites and exercises of a language's chapters, for pages that list them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Exercise(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a chapter says of itself.
+    """The title, prerequisites, length and exercises of a chapter.
 
     Attributes:
         title: Its first heading.
         needs: The stems of the chapters it builds on.
-        minutes: How long it takes to read; 0 where it does not say.
+        minutes: The time to read it, 0 if it is not given.
         exercises: Its exercises.
     """
 
@@ -49,10 +49,10 @@ class Contents(NamedTuple):
 
 
 def overview(folder: str | Path = ".") -> dict[str, Contents]:
-    """Tell what each chapter says of itself, in their order.
+    """Read the contents of each chapter, in their order.
 
-    It reads the chapters' text where that lies beside the notebooks, and else the notebooks. Pages that do
-    not say what they need, such as an index, are no chapters.
+    The source is the chapters' text if it is beside the notebooks, else the notebooks. A page without `needs`
+    in its front matter, such as an index, is not a chapter.
 
     Args:
         folder: A language's folder of notebooks, `<book>/<language>`; a running notebook's own by default.
@@ -75,13 +75,13 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
             raise ValueError(f"{path}: minutes must be a whole number, got {minutes!r}")
         if heading is None:
             raise ValueError(f"{path}: expected a title, a line that begins with '# '; there is none")
-        exercises = [Exercise(*found) for found in _EXERCISE.findall(text)]
+        exercises = [Exercise(*groups) for groups in _EXERCISE.findall(text)]
         chapters[path.stem] = Contents(heading[1], needs, minutes, exercises)
     return chapters
 
 
 def outline(folder: str | Path = ".") -> dict[str, tuple[str, list[str]]]:
-    """Tell each chapter's title and the chapters that it needs, as `overview` does."""
+    """Return each chapter's title and the chapters that it needs, as `overview` reads them."""
     return {stem: (each.title, each.needs) for stem, each in overview(folder).items()}
 
 
@@ -89,12 +89,12 @@ def _read_chapter(path: Path) -> tuple[dict[str, Any], str]:
     import yaml
 
     parts = _FRONT_MATTER.match(path.read_text(encoding="utf-8"))
-    quick = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # not everywhere is PyYAML built with the quick one
-    return (yaml.load(parts[1], quick), parts[2]) if parts else ({}, "")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # not every PyYAML has the fast one
+    return (yaml.load(parts[1], loader), parts[2]) if parts else ({}, "")
 
 
 def _read_notebook(path: Path) -> tuple[dict[str, Any], str]:
-    """Write a notebook's cells as a chapter has them, as far as they are read here."""
+    """Return a notebook's metadata, and its cells in the form of a chapter, as far as it is read here."""
     from polyglot_book.ipynb import read_notebook
 
     notebook = read_notebook(path, check=False)

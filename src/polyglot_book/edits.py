@@ -1,4 +1,4 @@
-"""Writes into chapters: the reference's code, the marks of what is translated, and jupytext's form."""
+"""Writes into chapters: the reference's code, which translations are up to date, and jupytext's form."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import replace
 from polyglot_book.chapters import Cell, Chapter, read_all, read_chapter, text_hash
 from polyglot_book.config import Book, Language
 from polyglot_book.files import write_atomically
-from polyglot_book.translations import code_for, is_stale, is_waiting
+from polyglot_book.translations import code_in, is_stale, is_waiting
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def _write(book: Book, chapter: Chapter, cells: Sequence[Cell]) -> bool:
-    """Write a chapter with these cells, and say whether that changed its file."""
+    """Write a chapter with these cells; return whether that changed its file."""
     text = replace(chapter, cells=tuple(cells)).canonical()
     if text != chapter.text:
-        write_atomically(book.root / chapter.where, text.encode())
+        write_atomically(book.root / chapter.file, text.encode())
     return text != chapter.text
 
 
-def sync(book: Book, say: Say = print) -> None:
+def sync(book: Book, report: Report = print) -> None:
     """Bring every chapter into jupytext's form, and translations up to the reference's cells, code and tags.
 
     A chapter or cell that a translation lacks is added in the reference's language, with a note that it waits
@@ -33,58 +33,51 @@ def sync(book: Book, say: Say = print) -> None:
     if violations:
         raise ValueError("\n".join(map(str, violations)))
     reference = book.reference.code
-    for (code, stem), original in list(chapters.items()):
-        if code == reference:
-            for language in book.translations:
-                where = f"chapters/{language.code}/{stem}.md"
-                new = Chapter(where, "", (), original.metadata)
-                _sync_chapter(book, original, chapters.pop((language.code, stem), new), language, say)
-    for chapter in chapters.values():
-        if _write(book, chapter, chapter.cells):
-            say(f"{chapter.where}: brought into jupytext's form")
+    for stem in [stem for code, stem in chapters if code == reference]:
+        for language in book.translations:
+            empty = Chapter(f"chapters/{language.code}/{stem}.md", "", (), chapters[reference, stem].metadata)
+            chapters.setdefault((language.code, stem), empty)
+    for (code, stem), chapter in chapters.items():
+        cells, changes = list(chapter.cells), []
+        if code != reference and (original := chapters.get((reference, stem))):
+            changes = [f"#{change}" for change in _copy_cells(book, original, cells, book.languages[code])]
+        if not chapter.text:
+            changes = [": added, it waits for its translation"]
+        if _write(book, chapter, cells) and not changes:
+            changes = [": brought into jupytext's form"]
+        for change in changes:
+            report(f"{chapter.file}{change}")
 
 
-def _sync_chapter(book: Book, original: Chapter, chapter: Chapter, language: Language, say: Say) -> None:
-    """Bring a translation up to the reference."""
-    cells = list(chapter.cells)
-    if chapter.text:
-        changes = _copy_cells(original, cells, language)
-    else:
-        cells = [_waiting_cell(cell, language) for cell in original.cells]
-        changes = []
-        say(f"{chapter.where}: added, it waits for its translation")
-    for change in changes:
-        say(f"{chapter.where}#{change}")
-    if _write(book, chapter, cells) and chapter.text and not changes:
-        say(f"{chapter.where}: brought into jupytext's form")
-
-
-def _copy_cells(original: Chapter, cells: list[Cell], language: Language) -> list[str]:
-    """Bring a translation's cells up to the reference, and say what changed in each."""
+def _copy_cells(book: Book, original: Chapter, cells: list[Cell], language: Language) -> list[str]:
+    """Bring a translation's cells up to the reference; return what changed in each."""
     changes = []
     after = 0
     for cell in original.cells:
         at = next((number for number, each in enumerate(cells) if each.id == cell.id), None)
         if at is None:
-            cells.insert(after, _waiting_cell(cell, language))
+            cells.insert(after, _waiting_cell(book, cell, language))
             after += 1
-            changes.append(f"{cell.id}: added{', it waits for its translation' if cell.live else ''}")
+            changes.append(f"{cell.id}: added{', it waits for its translation' if cell.translatable else ''}")
             continue
         after = at + 1
         last = cells[at]
         if cell.kind == last.kind == "code":
-            source = code_for(cell.source, language.code)
-            pairs = {"code": (last.source, source), "tags": (last.tags, cell.tags)}
-            if differing := [name for name, (old, new) in pairs.items() if old != new]:
-                changes.append(f"{cell.id}: {' and '.join(differing)} copied")
-                tagged = {**last.metadata, "tags": cell.tags}
-                metadata = {key: value for key, value in tagged.items() if key != "tags" or value}
-                cells[at] = replace(last, source=source, metadata=metadata)
+            cells[at] = replace(last, source=code_in(book, cell.source, language.code))
+            names = ["code"] if cells[at].source != last.source else []
+            if cell.tags != last.tags:
+                names.append("tags")
+                metadata = {**last.metadata, "tags": cell.tags}
+                if not cell.tags:
+                    del metadata["tags"]
+                cells[at] = replace(cells[at], metadata=metadata)
+            if names:
+                changes.append(f"{cell.id}: {' and '.join(names)} copied")
     return changes
 
 
-def _waiting_cell(cell: Cell, language: Language) -> Cell:
-    """Write a cell of the reference for a translation, with a note where there is something to translate."""
+def _waiting_cell(book: Book, cell: Cell, language: Language) -> Cell:
+    """Return a cell of the reference for a translation, with a note where there is something to translate."""
     note = language.untranslated
     if cell.kind == "markdown":
         box = f":::{{note}}\n{note}\n:::"
@@ -94,7 +87,7 @@ def _waiting_cell(cell: Cell, language: Language) -> Cell:
             return replace(cell, source=f"{box}\n\n{cell.source}")
         heading, _, rest = cell.source.partition("\n")
         return replace(cell, source=f"{heading}\n\n{box}\n\n{rest.lstrip()}".rstrip())
-    cell = replace(cell, source=code_for(cell.source, language.code))
+    cell = replace(cell, source=code_in(book, cell.source, language.code))
     if not cell.alt:
         return cell
     metadata = copy.deepcopy(dict(cell.metadata))
@@ -102,13 +95,13 @@ def _waiting_cell(cell: Cell, language: Language) -> Cell:
     return replace(cell, metadata=metadata)
 
 
-def mark(book: Book, target: str, say: Say = print) -> None:
+def mark(book: Book, target: str, report: Report = print) -> None:
     """Record that a translation is up to date.
 
     Args:
         book: The book.
         target: `ko/01-x#cell`, or `ko/01-x` for every cell of a chapter.
-        say: Gets every line for the user.
+        report: Called with every line for the user.
 
     Raises:
         ValueError: The target names no cell that can be marked. Nothing is marked then.
@@ -121,15 +114,15 @@ def mark(book: Book, target: str, say: Say = print) -> None:
         _mark_cell(chapter, original, cell, book.languages[code]) if cell_id in ("", cell.id) else cell
         for cell in chapter.cells
     ]
-    if cell_id and not original.by_id[cell_id].live:
+    if cell_id and not original.by_id[cell_id].translatable:
         raise ValueError(f"{target}: no alternative text in both languages, so nothing to mark")
     changed = [cell.id for cell, last in zip(cells, chapter.cells, strict=True) if cell is not last]
     if changed:
         _write(book, chapter, cells)
     for each in changed:
-        say(f"{chapter.where}#{each}: marked as up to date")
+        report(f"{chapter.file}#{each}: marked as up to date")
     if not changed:
-        say(f"{target}: up to date already")
+        report(f"{target}: up to date already")
 
 
 def _parse_target(book: Book, target: str) -> tuple[str, str, str]:
@@ -151,12 +144,12 @@ def _chapter_pair(book: Book, code: str, stem: str) -> tuple[Chapter, Chapter]:
 
 
 def _mark_cell(chapter: Chapter, original: Chapter, cell: Cell, language: Language) -> Cell:
-    """Give the cell with the hash of the reference; the same cell if it is up to date."""
+    """Return the cell with the hash of the reference; the same cell if it is up to date."""
     source = original.by_id.get(cell.id)
     if source is None or source.kind != cell.kind:
-        raise ValueError(f"{chapter.where}#{cell.id}: the reference has no such cell; nothing was marked")
-    if not source.live or not cell.live or not is_stale(source, cell):
+        raise ValueError(f"{chapter.file}#{cell.id}: the reference has no such cell; nothing was marked")
+    if not source.translatable or not cell.translatable or not is_stale(source, cell):
         return cell
     if is_waiting(cell, language):
-        raise ValueError(f"{chapter.where}#{cell.id}: it waits for its translation; nothing was marked")
-    return replace(cell, metadata={**cell.metadata, "of": text_hash(source.live)})
+        raise ValueError(f"{chapter.file}#{cell.id}: it waits for its translation; nothing was marked")
+    return replace(cell, metadata={**cell.metadata, "of": text_hash(source.translatable)})

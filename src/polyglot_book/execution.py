@@ -1,11 +1,11 @@
-"""Executes one notebook in a fresh kernel of this very Python, so that two runs give equal bytes."""
+"""Executes one notebook in a new kernel of the running Python, so that two runs give equal bytes."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
-import tempfile
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 from polyglot_book.ipynb import is_starter
 
 _new_node: Any = NotebookNode  # its methods carry no types
+PROFILES = "_build/ipython"  # the folder of IPython's profiles, each as long as its notebook runs
 LIMIT = 900.0  # seconds a cell may take: ten times what the slowest takes, for slow machines
 PATIENCE = 60.0  # seconds after which a cell counts as slow
 TERMS_VARIABLE = "POLYGLOT_TERMS"
@@ -39,17 +40,16 @@ class CellFailure(Exception):
 
     Attributes:
         cell: Its id.
-        traceback: What Python said, in plain text.
+        traceback: Its traceback, or what happened otherwise, in plain text.
     """
 
     def __init__(self, cell: str, traceback: str) -> None:
-        """Name the cell and keep the traceback."""
         super().__init__(f"{cell}: {traceback}")
         self.cell, self.traceback = cell, traceback
 
 
 class _ThisPython(KernelSpecManager):
-    """Knows one kernel: the running interpreter's, whatever kernelspecs are installed."""
+    """The kernel of the running interpreter, whatever kernelspecs are installed."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         # -Xfrozen_modules=off keeps the debugger from warning on stderr.
@@ -59,20 +59,22 @@ class _ThisPython(KernelSpecManager):
 async def execute(
     notebook: NotebookNode,
     folder: Path,
+    profile: Path,
     limit: float,
-    slow: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> tuple[str, ...] | None:
     """Execute every code cell of a notebook in a folder, and put the outputs into the notebook.
 
     Args:
         notebook: The notebook.
         folder: The working directory of the kernel.
-        limit: How many seconds a cell may take.
-        slow: Is called with the id of a cell that has taken a minute.
+        profile: A folder for the kernel's settings, which is removed before and afterwards.
+        limit: The seconds that a cell may take.
+        warn: Called with the id of a cell that has taken a minute.
 
     Returns:
-        The entries of the terminology that the library read, where it writes them into the file that the
-        environment variable `POLYGLOT_TERMS` names, one a line as in `labels/key/ko`; else None.
+        The entries of the terminology that the library read, if it writes them, one a line as in
+        `labels/key/ko`, into the file that the environment variable `POLYGLOT_TERMS` names; else None.
 
     Raises:
         CellFailure: A cell raised that is not tagged `raises-exception`, took too long, or ended the kernel.
@@ -81,27 +83,29 @@ async def execute(
     client = NotebookClient(notebook, km=manager, timeout=None, record_timing=False)
     loop = asyncio.get_running_loop()
     environment = {name: value for name, value in os.environ.items() if name not in _REMOVED} | ENVIRONMENT
-    # An IPython profile of the user's own must not change what cells do.
-    with tempfile.TemporaryDirectory(prefix="polyglot-ipython-") as profile:
-        terms = Path(profile, "terms")
-        environment |= {"IPYTHONDIR": profile, TERMS_VARIABLE: str(terms)}
-        try:
-            await client.async_start_new_kernel(cwd=str(folder), env=environment)
-            await client.async_start_new_kernel_client()
-            for number, cell in enumerate(notebook.cells):
-                timer = loop.call_later(PATIENCE, slow, cell.id)
-                try:
-                    async with asyncio.timeout(limit):
-                        await _execute_cell(client, cell, number)
-                except TimeoutError:
-                    raise CellFailure(cell.id, f"not finished after {limit:g} s") from None
-                finally:
-                    timer.cancel()
-        finally:
-            if client.kc is not None:
-                client.kc.stop_channels()
-            await manager.shutdown_kernel(now=True)  # asking the kernel to leave sometimes takes seconds
+    # The user's IPython profile must not change what cells do. The next run removes what a killed one left.
+    shutil.rmtree(profile, ignore_errors=True)
+    profile.mkdir(parents=True)
+    terms = profile / "terms"
+    environment |= {"IPYTHONDIR": str(profile), TERMS_VARIABLE: str(terms)}
+    try:
+        await client.async_start_new_kernel(cwd=str(folder), env=environment)
+        await client.async_start_new_kernel_client()
+        for number, cell in enumerate(notebook.cells):
+            timer = loop.call_later(PATIENCE, warn, cell.id)
+            try:
+                async with asyncio.timeout(limit):
+                    await _execute_cell(client, cell, number)
+            except TimeoutError:
+                raise CellFailure(cell.id, f"not finished after {limit:g} s") from None
+            finally:
+                timer.cancel()
         return tuple(sorted(set(terms.read_text(encoding="utf-8").splitlines()))) if terms.exists() else None
+    finally:
+        if client.kc is not None:
+            client.kc.stop_channels()
+        await manager.shutdown_kernel(now=True)  # a request to shut down may take seconds
+        shutil.rmtree(profile, ignore_errors=True)
 
 
 async def _execute_cell(client: NotebookClient, cell: NotebookNode, number: int) -> None:
@@ -131,7 +135,7 @@ def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _clean(output: NotebookNode) -> NotebookNode:
-    """Take machine paths and addresses out of a traceback."""
+    """Remove the machine's paths and addresses from a traceback."""
     if output.output_type == "error":
 
         def scrub(text: Any) -> str:

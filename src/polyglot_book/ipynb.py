@@ -1,4 +1,4 @@
-"""Reads and writes notebook files, and answers what the book's conventions say of their cells."""
+"""Reads and writes notebook files, and recognizes the kinds of their cells."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SVG = "image/svg+xml"
 
 
 class NotebookError(ValueError):
-    """A file that is no notebook of today's format, or one whose cells have no ids."""
+    """A file that is not a notebook of the present format, with ids of its cells."""
 
 
-def parse_notebook(text: str, where: str = "notebook", *, check: bool = True) -> NotebookNode:
+def parse_notebook(text: str, file: str = "notebook", *, check: bool = True) -> NotebookNode:
     """Read a notebook's text.
 
     Args:
         text: The JSON of the file.
-        where: The file's name for messages.
+        file: The file's name for messages.
         check: Whether to compare it with the format's schema, which takes as long as reading it.
 
     Raises:
@@ -35,9 +35,9 @@ def parse_notebook(text: str, where: str = "notebook", *, check: bool = True) ->
         if check:
             nbformat.validate(notebook)
     except Exception as error:  # nbformat's reader fails on bad files in any way
-        raise NotebookError(f"{where}: not a valid notebook: {' '.join(str(error).split())[:200]}") from None
+        raise NotebookError(f"{file}: not a valid notebook: {' '.join(str(error).split())[:200]}") from None
     if check and not all("id" in cell for cell in notebook.cells):
-        raise NotebookError(f"{where}: not a valid notebook: a cell has no id")
+        raise NotebookError(f"{file}: not a valid notebook: a cell has no id")
     return notebook
 
 
@@ -55,7 +55,7 @@ def read_notebook(path: Path, *, check: bool = True) -> NotebookNode:
 
 
 def to_bytes(notebook: NotebookNode, *, check: bool = True) -> bytes:
-    """Give a notebook's file content as Jupyter writes it, so that saving it there changes nothing."""
+    """Return the content of a notebook's file as Jupyter writes it: saving it there changes nothing."""
     if check:
         nbformat.validate(notebook)
     text: str = _v4.writes(notebook)
@@ -63,7 +63,7 @@ def to_bytes(notebook: NotebookNode, *, check: bool = True) -> bytes:
 
 
 def write_notebook(notebook: NotebookNode, path: Path, *, check: bool = True) -> None:
-    """Write a notebook file, and the folder that it is in."""
+    """Write a notebook file, and make its folder."""
     write_atomically(path, to_bytes(notebook, check=check))
 
 
@@ -78,7 +78,7 @@ def tags(cell: NotebookNode) -> list[str]:
 
 
 def is_starter(cell: NotebookNode) -> bool:
-    """Whether a reader begins an exercise with this cell; its output would give the answer away."""
+    """Whether a reader begins an exercise with this cell; its output would be the answer."""
     return STARTER_TAG in tags(cell)
 
 
@@ -88,13 +88,13 @@ def is_solution(cell: NotebookNode) -> bool:
 
 
 def alternative_text(cell: NotebookNode) -> str:
-    """Give the alternative text of a cell's figure; "" where it has none."""
+    """Return the alternative text of a cell's figure, "" where it has none."""
     image = (cell.metadata.get("mystnb") or {}).get("image") or {}
     return image.get("alt") or ""
 
 
 def figure(notebook: NotebookNode, cell_id: str) -> str:
-    """Give the SVG that a cell has as its output; "" where there is none."""
+    """Return the SVG in the outputs of a cell, "" where there is none."""
     cells = [cell for cell in code_cells(notebook) if cell.get("id") == cell_id]
     outputs = [output for cell in cells for output in cell.outputs]
     return next((output.data[SVG] for output in outputs if SVG in output.get("data", {})), "")

@@ -1,22 +1,39 @@
-"""Takes a cell's MyST Markdown apart: its prose, and what must be the same in every language."""
+"""Splits a cell's MyST Markdown into its prose and what must be the same in every language."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import Any
 
-import yaml
-from jupyter_book.config import get_final_config  # type: ignore[import-untyped]
-from jupytext.myst import MystMetadataParsingError, parse_directive_options
+from jupytext.myst import MystMetadataParsingError, get_parser, parse_directive_options
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from myst_parser.config.main import MdParserConfig
-from myst_parser.parsers.mdit import create_md_parser
+from mdit_py_plugins.amsmath import amsmath_plugin
+from mdit_py_plugins.attrs import attrs_block_plugin, attrs_plugin
+from mdit_py_plugins.colon_fence import colon_fence_plugin
+from mdit_py_plugins.deflist import deflist_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.field_list import fieldlist_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.substitution import substitution_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
 
+# MyST's extensions that change what a cell consists of; the others change only how it looks.
+_EXTENSIONS: dict[str, Any] = {
+    "amsmath": amsmath_plugin,
+    "attrs_block": attrs_block_plugin,
+    "attrs_inline": functools.partial(attrs_plugin, spans=True, span_after="footnote_ref"),
+    "colon_fence": colon_fence_plugin,
+    "deflist": deflist_plugin,
+    "dollarmath": dollarmath_plugin,
+    "fieldlist": fieldlist_plugin,
+    "substitution": substitution_plugin,
+    "tasklist": tasklists_plugin,
+}
 # Directives whose content is not Markdown.
 _LITERAL = {"code", "code-block", "code-cell", "sourcecode", "math", "raw", "mermaid", "eval-rst"}
 _LITERAL |= {"literalinclude", "bibliography", "toctree"}
@@ -45,52 +62,61 @@ class Prose:
 
 @dataclass
 class Anatomy:
-    """What one Markdown cell consists of."""
+    """What one Markdown cell consists of.
+
+    Attributes:
+        prose: Its paragraphs, headings, titles and table cells.
+        headings: The levels of its headings, in order.
+        links: Its targets: of links, images, references and citations.
+        formulas: Its formulas, without the words in them.
+        code: Its inline code.
+        directives: Its directives, roles and code blocks, each with the options that no language changes.
+    """
 
     prose: list[Prose] = field(default_factory=list)
     headings: list[int] = field(default_factory=list)
     links: Counter[str] = field(default_factory=Counter)
     formulas: Counter[str] = field(default_factory=Counter)
     code: Counter[str] = field(default_factory=Counter)
-    names: Counter[str] = field(default_factory=Counter)
+    directives: Counter[str] = field(default_factory=Counter)
 
 
 @functools.cache
-def site_parser(config: str) -> MarkdownIt:
-    """Make the parser by which the site reads its pages.
-
-    Args:
-        config: The text of the book's `_config.yml`.
-    """
-    settings, _ = get_final_config(
-        user_yaml=yaml.safe_load(config), cli_config={"latex_individualpages": False}
-    )
-    names = {each.name: f"myst_{each.name}" for each in fields(MdParserConfig)}
-    options = {name: settings[key] for name, key in names.items() if key in settings}
-    return create_md_parser(MdParserConfig(**options), RendererHTML)
+def myst_parser(extensions: tuple[str, ...]) -> MarkdownIt:
+    """Make a parser of MyST Markdown with some of its extensions, as `myst_enable_extensions` names them."""
+    parser: MarkdownIt = get_parser().enable("inline").use(footnote_plugin)
+    for name in extensions:
+        if name in _EXTENSIONS:
+            parser.use(_EXTENSIONS[name])
+    return parser.disable(["footnote_inline", "footnote_tail"])
 
 
 @functools.lru_cache(maxsize=4096)
-def anatomy(text: str, language: str, config: str) -> Anatomy:
-    """Take a Markdown cell apart.
+def anatomy(text: str, language: str, extensions: tuple[str, ...]) -> Anatomy:
+    r"""Split a Markdown cell into its parts.
 
     Args:
         text: The cell's source.
         language: The page's language; words marked as being of another one are not its prose.
-        config: The text of the book's `_config.yml`, which says what the site's Markdown is.
+        extensions: The extensions of MyST that the book uses.
+
+    Example:
+        >>> parts = anatomy("## Scale\n\nDivide by $d$: `x / d`.", "en", ("dollarmath",))
+        >>> [each.text for each in parts.prose], parts.headings, dict(parts.formulas), dict(parts.code)
+        (['Scale', 'Divide by : .'], [2], {'d': 1}, {'x / d': 1})
     """
-    reader = _Reader(language, site_parser(config))
+    reader = _Reader(language, myst_parser(extensions))
     reader.read(text)
     return reader.result
 
 
 def _formula(text: str) -> str:
-    r"""Write a formula so that equal ones are equal: the words in \text{…} are the language's own."""
+    r"""Normalize a formula: without line breaks, and without the words in \text{…}, which are translated."""
     return " ".join(re.sub(r"\\(text\w*|mbox)\s*\{[^{}]*\}", r"\\\1{}", text).split())
 
 
 class _Reader(HTMLParser):
-    """Walks through the tokens of a cell and of its directives, and through the HTML in them."""
+    """Visits the tokens of a cell and of its directives, and the HTML in them."""
 
     def __init__(self, language: str, parser: MarkdownIt) -> None:
         super().__init__()
@@ -129,29 +155,29 @@ class _Reader(HTMLParser):
                 self._paragraph()
 
     def _paragraph(self) -> None:
-        """Add the words collected to the prose."""
+        """Add the collected words to the prose."""
         if text := _URL.sub("", "".join(self._words)).strip():
             self.result.prose.append(Prose(text, self._marked, self._heading))
         self._words, self._marked = [], False
 
-    def _say(self, words: str) -> None:
+    def _add_words(self, words: str) -> None:
         if not any(foreign for _, foreign in self._open):
             self._words.append(words)
 
     def _fence(self, token: Token) -> None:
         result = self.result
-        found = re.match(r"\{([^}]+)\}\s*(.*)", token.info.strip(), re.DOTALL)
-        if found is None:
-            result.names[f"```{token.info.strip()}"] += 1
+        directive = re.match(r"\{([^}]+)\}\s*(.*)", token.info.strip(), re.DOTALL)
+        if directive is None:
+            result.directives[f"```{token.info.strip()}"] += 1
             return
-        name, argument = found.groups()
+        name, argument = directive.groups()
         try:
             lines, options = parse_directive_options(token.content, "")
-        except MystMetadataParsingError:  # the site's build says so
+        except MystMetadataParsingError:  # the site's build reports it
             lines, options = token.content.splitlines(), {}
         body = "\n".join(lines)
         same = "".join(f" {key}={options[key]}" for key in _SAME_OPTIONS if key in options)
-        result.names[f"{{{name}}}{same}"] += 1
+        result.directives[f"{{{name}}}{same}"] += 1
         if name == "math":
             result.formulas[_formula(f"{argument} {body}")] += 1
         elif name in _PATH_ARGUMENT:
@@ -170,9 +196,9 @@ class _Reader(HTMLParser):
         result = self.result
         match child.type:
             case "text":
-                self._say(child.content)
+                self._add_words(child.content)
             case "softbreak" | "hardbreak":
-                self._say("\n")
+                self._add_words("\n")
             case "code_inline":
                 result.code[child.content] += 1
             case "math_inline" | "math_inline_double" | "math_single":
@@ -184,7 +210,7 @@ class _Reader(HTMLParser):
                 self._marked = True
             case "image":
                 result.links[str(child.attrGet("src") or "")] += 1
-                self._say(child.content)
+                self._add_words(child.content)
             case "footnote_ref":
                 result.links[f"[^{child.meta.get('label', '')}]"] += 1
             case "html_inline":
@@ -194,7 +220,7 @@ class _Reader(HTMLParser):
 
     def _role(self, name: str, content: str) -> None:
         result = self.result
-        result.names[f"{{{name}}}`"] += 1
+        result.directives[f"{{{name}}}`"] += 1
         if name == "math":
             result.formulas[_formula(content)] += 1
         elif name in _CODE_ROLES:
@@ -203,9 +229,9 @@ class _Reader(HTMLParser):
             result.links.update(key.strip() for key in content.split(","))
             self._marked = True
         elif name in _TARGET_ROLES:
-            found = re.fullmatch(r"(.*?)\s*<([^>]*)>", content, re.DOTALL)
-            result.links[found[2] if found else content] += 1
-            self._say(found[1] if found else "")
+            target = re.fullmatch(r"(.*?)\s*<([^>]*)>", content, re.DOTALL)
+            result.links[target[2] if target else content] += 1
+            self._add_words(target[1] if target else "")
             self._marked = True
 
     def _html(self, fragment: str) -> None:
@@ -215,10 +241,10 @@ class _Reader(HTMLParser):
         self.reset()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Count a tag's address, say its alternative text, and follow which language is written."""
+        """Count a tag's address, collect its alternative text, and note its language."""
         values = dict(attrs)
         self.result.links.update(value for key in ("href", "src") if (value := values.get(key)))
-        self._say(values.get("alt") or "")
+        self._add_words(values.get("alt") or "")
         if tag not in {"br", "img", "hr", "input", "wbr", "source"}:
             self._open.append((tag, (values.get("lang") or self._language) != self._language))
 
@@ -230,4 +256,4 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Collect words."""
-        self._say(data)
+        self._add_words(data)

@@ -1,4 +1,4 @@
-"""Makes the notebooks from the chapters' text, and executes only those whose code or library changed."""
+"""Makes the notebooks from the chapters' text; executes only those whose code or library changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from typing import Any
 from nbformat import NotebookNode
 
 from polyglot_book.chapters import Chapter, read_chapter, stems
+from polyglot_book.commands import NOTEBOOKS
 from polyglot_book.config import Book
-from polyglot_book.execution import LIMIT, PATIENCE, CellFailure, execute
-from polyglot_book.freshness import Inputs, Memory, Run, execution_key, pair_hash, result_hash
+from polyglot_book.execution import LIMIT, PATIENCE, PROFILES, CellFailure, execute
+from polyglot_book.freshness import Inputs, Run, Runs, execution_key, result_hash
 from polyglot_book.ipynb import (
     NotebookError,
     code_cells,
@@ -28,26 +29,25 @@ from polyglot_book.ipynb import (
 )
 
 _new_node: Any = NotebookNode  # its methods carry no types
-COMMAND = "make notebooks"
-# A folded cell, in Jupyter's words and in Colab's; the site goes by the tag.
+# A folded cell, for Jupyter and for Colab; the site goes by the tag.
 _FOLDED = {"jupyter": {"source_hidden": True, "outputs_hidden": True}, "cellView": "form"}
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def make_notebook(chapter: Chapter) -> NotebookNode:
-    """Make a chapter's notebook without outputs."""
+    """Return a chapter's notebook without outputs."""
     notebook = chapter.notebook()
     for cell in notebook.cells:
         if "hide-cell" in tags(cell):
             cell.metadata |= _new_node(_FOLDED)
         if is_starter(cell):  # its output is not stored, so there is nothing to compare
             cell.metadata["tags"] = [*tags(cell), "nbval-ignore-output"]
-    notebook.metadata["polyglot_book"] = {"derived_from": chapter.where, "command": COMMAND}
+    notebook.metadata["polyglot_book"] = {"derived_from": chapter.file, "command": NOTEBOOKS}
     return notebook
 
 
 def carry_outputs(new: NotebookNode, last: NotebookNode) -> bool:
-    """Give a new notebook the outputs of the last one.
+    """Copy the outputs of the last notebook into a new one.
 
     Returns:
         Whether that was possible: every code cell is the same, and all were executed in order.
@@ -76,16 +76,16 @@ class _Job:
 
 @dataclass
 class _Plan:
-    """The notebooks to execute, those that need only their new text, and what is known of all."""
+    """The notebooks to execute, those that need only their new text, and the runs of all."""
 
-    memory: Memory
+    runs: Runs
     inputs: Inputs
-    execute: list[_Job]
-    write: list[_Job]
+    execute: list[_Job] = field(default_factory=list)
+    write: list[_Job] = field(default_factory=list)
 
 
 def select(book: Book, names: Iterable[str]) -> list[tuple[str, str]]:
-    """Find the chapters that a command names.
+    """List the chapters that the arguments of a command name.
 
     Args:
         book: The book.
@@ -95,21 +95,20 @@ def select(book: Book, names: Iterable[str]) -> list[tuple[str, str]]:
         ValueError: A name fits no chapter.
     """
     every = [(code, stem) for code in book.languages for stem in stems(book, code)]
-    wanted = []
+    chosen = set()
     for name in names:
         short = name.removeprefix("chapters/").removeprefix(f"{book.folder}/").removesuffix("/")
         short = short.removesuffix(".md").removesuffix(".ipynb")
-        fits = [(code, stem) for code, stem in every if short in (f"{code}/{stem}", stem, code)]
-        if not fits:
-            raise ValueError(
-                f"{name}: no such chapter; name one as in {every[0][0]}/{every[0][1]}" if every else name
-            )
-        wanted += fits
-    return [each for each in every if each in wanted] if wanted else every
+        matches = {(code, stem) for code, stem in every if short in (f"{code}/{stem}", stem, code)}
+        if not matches:
+            example = f"; expected a name as in {'/'.join(every[0])}" if every else ""
+            raise ValueError(f"{name}: no such chapter{example}")
+        chosen |= matches
+    return [each for each in every if each in chosen] if chosen else every
 
 
 def orphans(book: Book) -> list[Path]:
-    """Find the notebooks whose chapter does not exist."""
+    """List the notebooks whose chapter does not exist."""
     return [
         path
         for code in book.languages
@@ -118,15 +117,15 @@ def orphans(book: Book) -> list[Path]:
     ]
 
 
-def _remove_orphans(book: Book, say: Say) -> None:
+def _remove_orphans(book: Book, report: Report) -> None:
     for path in orphans(book):
-        where = book.relative(path)
+        file = book.relative(path)
         notebook = _read_valid(path)
         if notebook is not None and "polyglot_book" in notebook.metadata:
             path.unlink()
-            say(f"removed {where}: its chapter does not exist")
+            report(f"removed {file}: its chapter does not exist")
         else:
-            say(f"{where}: made from no chapter; left alone, remove it or write its chapter")
+            report(f"{file}: a notebook without a chapter, left alone; remove it or write its chapter")
 
 
 def _read_valid(path: Path) -> NotebookNode | None:
@@ -138,44 +137,32 @@ def _read_valid(path: Path) -> NotebookNode | None:
 
 def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _Plan:
     """Find the notebooks to execute, and those that need only their new text."""
-    memory = Memory(book)
-    plan = _Plan(memory, Inputs(book, memory.library_hash()), [], [])
+    plan = _Plan(Runs(book), Inputs(book))
     for code, stem in select(book, names):
         name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
-        source = book.chapters_dir(code) / f"{stem}.md"
-        text, data = source.read_bytes(), path.read_bytes() if path.is_file() else b""
-        inputs, pair = plan.inputs.of_chapter(code, text.decode(errors="replace")), pair_hash(text, data)
-        result = None if everything else memory.results.get(pair)
-        if result and (run := memory.find(name, result, plan.inputs, inputs)):
-            memory.add(run)
-            continue
-        chapter = read_chapter(book, source)
-        job = _Job(name, chapter, make_notebook(chapter), path, inputs)
+        chapter = read_chapter(book, book.chapters_dir(code) / f"{stem}.md")
+        job = _Job(name, chapter, make_notebook(chapter), path, plan.inputs.of_chapter(code, chapter.text))
         last = None if everything else _read_valid(path)
-        if last is None or not carry_outputs(job.notebook, last):
+        run = None
+        if last is not None and carry_outputs(job.notebook, last):
+            run = plan.runs.find(name, result_hash(job.notebook), plan.inputs, job.inputs)
+        if run is None:
             plan.execute.append(job)
             continue
-        result = result_hash(job.notebook)
-        same = to_bytes(job.notebook) == data
-        if same:
-            memory.results[pair] = result
-        if run := memory.find(name, result, plan.inputs, inputs):
-            memory.add(run)
-            plan.write += [] if same else [job]
-        else:
-            plan.execute.append(job)
-    memory.write_cache()
+        plan.runs.add(run)
+        if to_bytes(job.notebook) != path.read_bytes():
+            plan.write.append(job)
     return plan
 
 
 def pending(book: Book) -> list[str]:
-    """Name the notebooks that `make_notebooks` would execute or rewrite.
+    """List the notebooks that `make_notebooks` would execute or rewrite.
 
     Raises:
         ChapterError: A chapter cannot be read.
     """
     plan = _make_plan(book, ())
-    return [job.name for jobs in (plan.execute, plan.write) for job in jobs]
+    return [job.name for job in plan.execute + plan.write]
 
 
 def make_notebooks(
@@ -185,7 +172,7 @@ def make_notebooks(
     everything: bool = False,
     jobs: int | None = None,
     limit: float = LIMIT,
-    say: Say = lambda line: print(line, flush=True),
+    report: Report = lambda line: print(line, flush=True),
 ) -> bool:
     """Bring the notebooks up to date.
 
@@ -193,12 +180,12 @@ def make_notebooks(
         book: The book.
         names: The chapters, as `select` takes them; none means all.
         everything: Execute even what is up to date.
-        jobs: How many kernels run at a time; as many as there are CPUs where None.
-        limit: How many seconds a cell may take.
-        say: Gets every line for the user.
+        jobs: The number of kernels that run at a time; the number of CPUs where None.
+        limit: The seconds that a cell may take.
+        report: Called with every line for the user.
 
     Returns:
-        Whether every cell of every chapter did what it should.
+        Whether every cell of every chapter succeeded.
 
     Raises:
         ChapterError: A chapter cannot be read.
@@ -207,52 +194,53 @@ def make_notebooks(
     """
     names = list(names)
     if not names:
-        _remove_orphans(book, say)
+        _remove_orphans(book, report)
     plan = _make_plan(book, names, everything)
     for job in plan.write:
         write_notebook(job.notebook, job.path)
-        say(f"{job.name}: new text, outputs kept")
-    plan.memory.write(_every_name(book))
+        report(f"{job.name}: new text, outputs kept")
+    plan.runs.write(_names(book))
     kernels = max(1, jobs or os.cpu_count() or 1)
-    return not plan.execute or asyncio.run(_execute(book, plan, kernels, limit, say))
+    return not plan.execute or asyncio.run(_execute(book, plan, kernels, limit, report))
 
 
-def _every_name(book: Book) -> set[str]:
+def _names(book: Book) -> set[str]:
     return {f"{code}/{stem}" for code, stem in select(book, ())}
 
 
-async def _execute(book: Book, plan: _Plan, kernels: int, limit: float, say: Say) -> bool:
+async def _execute(book: Book, plan: _Plan, kernels: int, limit: float, report: Report) -> bool:
     """Execute notebooks side by side, and start no new ones after a failure."""
-    total, names = len(plan.execute), _every_name(book)
+    total = len(plan.execute)
     kernels = min(kernels, total)
-    say(f"executing {total} notebook{'s' * (total > 1)}, {kernels} at a time")
+    report(f"executing {total} notebook{'s' * (total > 1)}, {kernels} at a time")
     gate = asyncio.Semaphore(kernels)
     done, failed = 0, False
 
     async def run(job: _Job) -> None:
         nonlocal done, failed
 
-        def slow(cell: str) -> None:
-            say(f"{job.chapter.where}#{cell}: not finished after {PATIENCE:g} s; a cell may take {limit:g} s")
+        def warn(cell: str) -> None:
+            report(f"{job.chapter.file}#{cell}: not finished after {PATIENCE:g} s; the limit is {limit:g} s")
 
         async with gate:
             if failed:
                 return
             job.path.parent.mkdir(parents=True, exist_ok=True)
-            started = time.perf_counter()
+            start = time.perf_counter()
             try:
-                terms = await execute(job.notebook, job.path.parent, limit, slow)
+                profile = book.root / PROFILES / job.name
+                terms = await execute(job.notebook, job.path.parent, profile, limit, warn)
             except CellFailure as failure:
                 failed = True
                 indented = failure.traceback.replace("\n", "\n    ")
-                say(f"{job.chapter.where}#{failure.cell}: the cell failed; mend it\n    {indented}")
+                report(f"{job.chapter.file}#{failure.cell}: the cell failed\n    {indented}")
                 return
             write_notebook(job.notebook, job.path)
             inputs = plan.inputs.hash(job.inputs, terms)
-            plan.memory.add(Run(job.name, inputs, result_hash(job.notebook), terms))
-            plan.memory.write(names)
+            plan.runs.add(Run(job.name, inputs, result_hash(job.notebook), terms))
+            plan.runs.write(_names(book))
             done += 1
-            say(f"[{done}/{total}] {job.name} {time.perf_counter() - started:.1f} s")
+            report(f"[{done}/{total}] {job.name} {time.perf_counter() - start:.1f} s")
 
     await asyncio.gather(*map(run, plan.execute))
     return not failed

@@ -1,4 +1,4 @@
-"""Checks the stored notebooks for what nbval lets pass: cells never executed, old text, bitmaps, stderr."""
+"""Checks the stored notebooks for what nbval accepts: cells never executed, old text, bitmaps, stderr."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 
 from polyglot_book.chapters import read_all
+from polyglot_book.commands import NOTEBOOKS
 from polyglot_book.config import Book, Verdicts
 from polyglot_book.ipynb import (
     SVG,
@@ -18,7 +19,7 @@ from polyglot_book.ipynb import (
     read_notebook,
     tags,
 )
-from polyglot_book.notebooks import COMMAND, make_notebook, orphans
+from polyglot_book.notebooks import make_notebook, orphans
 from polyglot_book.violations import Violation
 
 _BITMAPS = ("image/png", "image/jpeg", "image/gif")
@@ -27,12 +28,12 @@ _MACHINE_PATH = re.compile(
     r"|\b[A-Za-z]:\\+(?:Users|Windows|Program|tmp|Temp)\b"
 )
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_AGAIN = f"run `{COMMAND}`"
+_AGAIN = f"run `{NOTEBOOKS}`"
 _Finding = tuple[str, str, str]  # the cell's id, what is wrong, what to do
 
 
 def check_notebooks(book: Book) -> list[Violation]:
-    """Check every notebook against its chapter, and its outputs against what must not be stored."""
+    """Compare every notebook with its chapter, and find what its outputs must not hold."""
     violations = [
         Violation(book.relative(path), "", "a notebook without a chapter", f"{_AGAIN}, which removes it")
         for path in orphans(book)
@@ -43,30 +44,26 @@ def check_notebooks(book: Book) -> list[Violation]:
             notebook = read_notebook(path)
             findings = [*_compare(make_notebook(chapter), notebook), *_outputs(notebook, book)]
         except FileNotFoundError:
-            findings = [("", f"{chapter.where} has no notebook", _AGAIN)]
+            findings = [("", f"{chapter.file} has no notebook", _AGAIN)]
         except NotebookError:
             findings = [("", "not a valid notebook", _AGAIN)]
         violations += [Violation(book.relative(path), *finding) for finding in findings]
     return violations
 
 
-def _compare(fresh: NotebookNode, stored: NotebookNode) -> Iterator[_Finding]:
-    """Compare a notebook with what its chapter makes, outputs apart."""
-    versions = {(notebook.nbformat, notebook.nbformat_minor) for notebook in (fresh, stored)}
-    if fresh.metadata != stored.metadata or len(versions) > 1:
+def _compare(expected: NotebookNode, actual: NotebookNode) -> Iterator[_Finding]:
+    """Compare a notebook with what its chapter makes, except for its outputs."""
+    if (expected.metadata, expected.nbformat_minor) != (actual.metadata, actual.nbformat_minor):
         yield "", "its metadata is not what the chapter makes", _AGAIN
-    theirs, ours = ({cell.id: cell for cell in each.cells} for each in (fresh, stored))
-    if list(theirs) != list(ours) and theirs.keys() == ours.keys():
+    cells, others = (
+        {cell.id: (cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells}
+        for notebook in (expected, actual)
+    )
+    if list(cells) != list(others) and cells.keys() == others.keys():
         yield "", "its cells are in another order than the chapter's", _AGAIN
-    for cell in {**theirs, **ours}:
-        if cell not in ours:
-            yield cell, "the chapter has this cell, the notebook lacks it", _AGAIN
-        elif cell not in theirs:
-            yield cell, "the chapter has no such cell", _AGAIN
-        else:
-            for key in ("cell_type", "source", "metadata"):
-                if theirs[cell][key] != ours[cell][key]:
-                    yield cell, f"its {key} is not the chapter's", f"edit the chapter, then {_AGAIN}"
+    for cell_id in {**cells, **others}:
+        if cells.get(cell_id) != others.get(cell_id):
+            yield cell_id, "it differs from the chapter's cell", f"edit the chapter, then {_AGAIN}"
 
 
 def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
@@ -88,21 +85,21 @@ def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
         if is_solution(cell) and book.verdicts:
             line = _last_verdict(cell, book.verdicts)
             if line.startswith(book.verdicts.wrong):
-                yield cell.id, f"its check calls the solution wrong: {line}", "mend the solution or the check"
+                yield cell.id, f"its check calls the solution wrong: {line}", "correct one of them"
 
 
 def _last_verdict(cell: NotebookNode, verdicts: Verdicts) -> str:
-    """Give the last line in which a check judges an answer: a solution may show a mistake first."""
+    """Return the last line in which a check judges an answer: a solution may show a mistake first."""
     lines = [line for output in cell.outputs for text in _texts(output) for line in text.splitlines()]
     return next((line for line in reversed(lines) if line.startswith((verdicts.right, verdicts.wrong))), "")
 
 
 def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str]]:
     if output.output_type == "error" and "raises-exception" not in tags(cell):
-        yield f"stored error {output.ename}", "mend the code, or tag it raises-exception"
+        yield f"stored error {output.ename}", "correct the code, or tag it raises-exception"
     if output.output_type == "stream" and output.name == "stderr":
         start = " ".join(output.text.split())[:80]
-        yield f"output on stderr: {start}", "mend what the code warns of"
+        yield f"output on stderr: {start}", "remove the cause of the warning"
     data = output.get("data", {})
     for kind in _BITMAPS:
         if kind in data:
@@ -111,8 +108,8 @@ def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str
         yield "a figure without alternative text", "describe it under mystnb: image: alt"
     texts = _texts(output)
     for pattern, what in ((_MACHINE_PATH, "a path of one machine"), (_ADDRESS, "a memory address")):
-        if found := next(filter(None, map(pattern.search, texts)), None):
-            yield f"{what} in its output: {found.group()}", "print something every machine prints"
+        if match := next(filter(None, map(pattern.search, texts)), None):
+            yield f"{what} in its output: {match.group()}", "print what every machine prints"
 
 
 def _texts(output: NotebookNode) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from polyglot_book.chapters import read_all
 from polyglot_book.config import Book
@@ -10,13 +11,12 @@ from polyglot_book.markdown import Anatomy, anatomy
 from polyglot_book.translations import is_waiting
 from polyglot_book.violations import Violation
 
-
-def _difference(expected: Counter[str], actual: Counter[str]) -> str:
-    """Say what lacks and what is too much."""
-    differences = (("lacks", expected - actual), ("adds", actual - expected))
-    return " and ".join(
-        f"{word} {', '.join(map(repr, counter.elements()))}" for word, counter in differences if counter
-    )
+_COUNTS = (
+    ("links", "link to the same places, as often"),
+    ("formulas", r"only the words in \text{…} may differ"),
+    ("code", "keep the same `code` in the prose"),
+    ("directives", "use the same directives, roles and fences"),
+)
 
 
 def check_parity(book: Book) -> list[Violation]:
@@ -30,27 +30,27 @@ def check_parity(book: Book) -> list[Violation]:
             continue
         for cell in chapter.cells:
             other = original.by_id.get(cell.id)
-            if is_waiting(cell, book.languages[code]):
+            if other is None or {cell.kind, other.kind} != {"markdown"}:
                 continue
-            if other is not None and cell.kind == other.kind == "markdown":
-                expected = anatomy(other.source, reference, book.config)
-                violations += _compare(
-                    chapter.where, cell.id, expected, anatomy(cell.source, code, book.config)
-                )
+            if not is_waiting(cell, book.languages[code]):
+                expected = anatomy(other.source, reference, book.extensions)
+                actual = anatomy(cell.source, code, book.extensions)
+                for finding in _compare(expected, actual):
+                    violations.append(Violation(chapter.file, cell.id, *finding))
     return violations
 
 
-def _compare(where: str, cell: str, expected: Anatomy, actual: Anatomy) -> list[Violation]:
-    violations = []
+def _compare(expected: Anatomy, actual: Anatomy) -> Iterator[tuple[str, str]]:
     if expected.headings != actual.headings:
-        what = f"headings of levels {actual.headings} where the reference has {expected.headings}"
-        violations.append(Violation(where, cell, what, "give the headings the same levels, in order"))
-    for label, theirs, ours, remedy in (
-        ("links", expected.links, actual.links, "link to the same places, as often"),
-        ("formulas", expected.formulas, actual.formulas, r"only the words in \text{…} may differ"),
-        ("inline code", expected.code, actual.code, "keep the same `code` in the prose"),
-        ("directives", expected.names, actual.names, "use the same directives, roles and fences"),
-    ):
-        if difference := _difference(theirs, ours):
-            violations.append(Violation(where, cell, f"{label}: {difference}", remedy))
-    return violations
+        problem = f"headings of levels {actual.headings} where the reference has {expected.headings}"
+        yield problem, "give the headings the same levels, in order"
+    for name, remedy in _COUNTS:
+        if difference := _difference(getattr(expected, name), getattr(actual, name)):
+            yield f"{name}: {difference}", remedy
+
+
+def _difference(expected: Counter[str], actual: Counter[str]) -> str:
+    differences = (("lacks", expected - actual), ("adds", actual - expected))
+    return " and ".join(
+        f"{word} {', '.join(map(repr, counter.elements()))}" for word, counter in differences if counter
+    )

@@ -1,4 +1,4 @@
-"""Checks the table of contents, `_toc.yml`: every chapter is in it, and every page of it exists."""
+"""Checks that the table of contents, `_toc.yml`, has every chapter, and that its pages exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAGE_LINK = re.compile(r"([\w-]+)\.(?:ipynb|md)(?:#.*)?")
 
 
 def check_toc(book: Book) -> list[Violation]:
-    """Compare the table of contents with the chapters, and both with the links between chapters."""
+    """Compare the table of contents with the chapters, and check the links between chapters."""
     return [*_toc_entries(book), *_page_links(book)]
 
 
@@ -30,7 +30,7 @@ def _toc_entries(book: Book) -> Iterator[Violation]:
     try:
         entries = list(_pages(yaml.safe_load(read_text(path))))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        yield Violation(TOC, "", f"not valid YAML: {' '.join(str(error).split())}", "mend it")
+        yield Violation(TOC, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
         return
     chapters = [f"{book.folder}/{code}/{stem}" for code in book.languages for stem in stems(book, code)]
     for page in chapters:
@@ -55,12 +55,12 @@ def _pages(value: Any) -> Iterator[str]:
 
 
 def _page_links(book: Book) -> Iterator[Violation]:
-    """Find the links that lead to a chapter that the language lacks."""
+    """Find the links to a chapter that the language lacks."""
     for (code, _), chapter in read_all(book)[0].items():
         present = stems(book, code)
         for cell in chapter.cells:
-            links = anatomy(cell.source, code, book.config).links if cell.kind == "markdown" else ()
+            links = anatomy(cell.source, code, book.extensions).links if cell.kind == "markdown" else ()
             for link in links:
                 if (page := _PAGE_LINK.fullmatch(link)) and page[1] not in present:
-                    what = f"a link to {link}: there is no chapter {page[1]} in {code}"
-                    yield Violation(chapter.where, cell.id, what, "write the chapter, or mend the link")
+                    problem = f"a link to {link}: there is no chapter {page[1]} in {code}"
+                    yield Violation(chapter.file, cell.id, problem, "write the chapter, or correct the link")

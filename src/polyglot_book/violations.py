@@ -1,4 +1,4 @@
-"""Says what a check found: where, what, and what to do about it."""
+"""What a check reports: the file, the cell, the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """One finding of a check.
+    """One thing that is wrong with a book.
 
     Attributes:
-        where: The file, relative to the book's root.
-        cell: The id of the cell, or "" where the finding concerns the whole file.
-        what: What is wrong.
+        file: The file, relative to the book's root.
+        cell: The id of the cell, or "" where the whole file is concerned.
+        problem: What is wrong.
         remedy: What to do.
     """
 
-    where: str
+    file: str
     cell: str
-    what: str
+    problem: str
     remedy: str
 
     def __str__(self) -> str:
-        """Write it on one line, as `file#cell: what; what to do`."""
-        place = f"{self.where}#{self.cell}" if self.cell else self.where
-        return f"{place}: {self.what}; {self.remedy}"
+        """Format it as one line.
+
+        >>> print(Violation("chapters/ko/01-one.md", "why", "missing", "run `make sync`"))
+        chapters/ko/01-one.md#why: missing; run `make sync`
+        """
+        cell = f"#{self.cell}" if self.cell else ""
+        return f"{self.file}{cell}: {self.problem}; {self.remedy}"

@@ -1,9 +1,18 @@
 """Polyhead: Transformer attention as small, checked pieces of code.
 
+>>> import torch
+>>> attention = MultiHeadAttention(embed_dim=12, num_heads=3)
+>>> output, weights = attention(torch.randn(2, 5, 12), is_causal=True, need_weights=True)
+>>> output.shape, weights.shape
+(torch.Size([2, 5, 12]), torch.Size([2, 3, 5, 5]))
+
+All masks are boolean, True = may attend; all tensors are batch first. A query that may attend to nothing gets
+zeros. Whole models are in `polyhead.transformer`, public weights in `polyhead.pretrained`.
+
 Bad input is refused before anything is computed. TypeError: an argument has the wrong type or dtype.
-ValueError: a shape does not fit, a number lies outside what is possible, or arguments contradict each other.
-Each message names the argument, what was expected, and what came. Numbers in tensors are not looked at: NaN
-goes where arithmetic takes it, but nothing that a mask hides from every query reaches outputs or gradients.
+ValueError: a shape does not fit, a number is out of range, or arguments contradict each other. Each message
+names the argument, what was expected, and what came. The numbers in floating tensors are not checked: NaN
+propagates as usual, but nothing that a mask hides from every query reaches outputs or gradients.
 """
 
 from polyhead.cache import DecoderCache, KVCache
@@ -30,10 +39,6 @@ from polyhead.positions import (
     Llama3Scaling,
     RotaryPositions,
     SinusoidalPositions,
-    alibi_bias,
-    alibi_slopes,
-    t5_bias,
-    t5_buckets,
 )
 from polyhead.residual import Residual
 from polyhead.single_head import SingleHeadAttention
@@ -65,8 +70,6 @@ __all__ = [
     "TokenEmbedding",
     "Transformer",
     "TransposedMultiHeadAttention",
-    "alibi_bias",
-    "alibi_slopes",
     "attention_scores",
     "beam_search",
     "causal_mask",
@@ -78,8 +81,6 @@ __all__ = [
     "padding_mask",
     "sample",
     "scaled_dot_product_attention",
-    "t5_bias",
-    "t5_buckets",
     "to_torch_mha_masks",
     "transpose_output",
     "transpose_qkv",

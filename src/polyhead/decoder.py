@@ -1,4 +1,4 @@
-"""The decoder: masked self-attention, attention to the encoder, and a feed-forward network, in each layer."""
+"""The decoder: masked self-attention, cross-attention and a feed-forward network in each layer."""
 
 from __future__ import annotations
 
@@ -15,53 +15,62 @@ from polyhead.layers import (
     LayerGates,
     LayerOptions,
     Positions,
-    attention,
-    completed,
-    feed_forward,
-    final_norm,
-    residual,
-    rows_of_gates,
+    gates_per_layer,
+    make_attention,
+    make_feed_forward,
+    make_final_norm,
+    make_residual,
+    with_defaults,
 )
 
 
 class DecoderWeights(NamedTuple):
-    """The attention weights of one decoder layer."""
+    """The attention weights of one decoder layer.
+
+    >>> DecoderWeights(torch.ones(1, 1, 1, 1), None).cross_attention is None
+    True
+    """
 
     self_attention: Tensor  # (batch, num_heads, num_queries, num_keys)
     cross_attention: Tensor | None  # (batch, num_heads, num_queries, memory_length)
 
 
 class DecoderLayer(nn.Module):
-    """Up to three sublayers, each with its residual.
+    """Up to three sublayers, each with a residual connection.
 
-    Every token asks itself and those before it; then, where there is an encoder, it asks the encoder's
-    output; then it passes the feed-forward network alone. The self-attention is always causal, in training
-    and in evaluation.
+    Self-attention of each token to itself and those before it; with an encoder, cross-attention to the
+    encoder's output; the feed-forward network. The self-attention is always causal, in training and in
+    evaluation.
 
     Source: Vaswani et al. 2017, section 3.1; without cross-attention, Radford et al. 2018.
+
+    >>> layer, memory = DecoderLayer(embed_dim=6, num_heads=3), torch.randn(2, 7, 6)
+    >>> output, weights = layer(torch.randn(2, 5, 6), memory, need_weights=True)
+    >>> output.shape, weights.cross_attention.shape
+    (torch.Size([2, 5, 6]), torch.Size([2, 3, 5, 7]))
     """
 
     @checked
     def __init__(
         self, embed_dim: Size, num_heads: Size, cross_attention: bool = True, **options: Unpack[LayerOptions]
     ) -> None:
-        """Make the sublayers, with `cross_attention` to an encoder's output; the rest is `LayerOptions`."""
+        """Make the sublayers, with or without `cross_attention` to an encoder; see `LayerOptions`."""
         super().__init__()
-        self.embed_dim, self.num_heads, options = embed_dim, num_heads, completed(options)
-        self.self_attention = attention(embed_dim, num_heads, options)
-        self.self_residual = residual(embed_dim, options)
+        self.embed_dim, self.num_heads, options = embed_dim, num_heads, with_defaults(options)
+        self.self_attention = make_attention(embed_dim, num_heads, options)
+        self.self_residual = make_residual(embed_dim, options)
         self.cross_attention = self.cross_residual = None
         if cross_attention:
-            self.cross_attention = attention(embed_dim, num_heads, options, crosses=True)
-            self.cross_residual = residual(embed_dim, options)
-        self.feed_forward = feed_forward(embed_dim, options)
-        self.feed_forward_residual = residual(embed_dim, options)
+            self.cross_attention = make_attention(embed_dim, num_heads, options, cross=True)
+            self.cross_residual = make_residual(embed_dim, options)
+        self.feed_forward = make_feed_forward(embed_dim, options)
+        self.feed_forward_residual = make_residual(embed_dim, options)
 
     @checked
     def forward(
         self,
-        x: Float[Tensor, "batch length embed_dim"],
-        memory: Float[Tensor, "batch memory_length embed_dim"] | None = None,
+        x: Float[Tensor, "batch length {self.embed_dim}"],
+        memory: Float[Tensor, "batch memory_length {self.embed_dim}"] | None = None,
         mask: Mask | None = None,
         memory_mask: Mask | None = None,
         need_weights: bool = False,
@@ -69,51 +78,47 @@ class DecoderLayer(nn.Module):
         head_gates: Gates | None = None,
         cross_head_gates: Gates | None = None,
         positions: Positions | None = None,
-    ) -> tuple[Float[Tensor, "batch length embed_dim"], DecoderWeights | None]:
-        """Pass the tokens through the layer.
+    ) -> tuple[Float[Tensor, "batch length {self.embed_dim}"], DecoderWeights | None]:
+        """Apply the layer.
 
         Args:
-            x: the tokens; the new ones, if there is a cache.
+            x: the tokens; with a cache, the new ones.
             memory: the encoder's output.
-            mask: beside the causal mask, which always holds; as of `EncoderLayer`.
+            mask: True = may attend, in addition to the causal mask; see `EncoderLayer.forward`.
             memory_mask: the same for the attention to `memory`.
             need_weights: also return the weights.
-            cache: where the earlier tokens' keys and values are; the new ones are added.
-            head_gates: a factor for each head's output in the self-attention; 1 = as is.
+            cache: the earlier tokens' keys and values; the new ones are added.
+            head_gates: a factor for each head's output in the self-attention; 1 = unchanged.
             cross_head_gates: the same for the cross-attention.
-            positions: where the tokens of `x` stand; see `MultiHeadAttention`.
+            positions: those of the tokens of `x`; see `MultiHeadAttention.forward`.
         """
-        self._check(memory, memory_mask, cross_head_gates)
-        own, cross = cache or (None, None)
-        asks, cross_weights = self.self_residual.enter(x), None
-        update, weights = self.self_attention(
-            asks,
-            mask=mask,
-            is_causal=True,
-            need_weights=need_weights,
-            cache=own,
-            head_gates=head_gates,
-            positions=positions,
-        )
+        self._check_memory(memory, memory_mask, cross_head_gates)
+        self_cache, cross_cache = cache or (None, None)
+        options = {"need_weights": need_weights, "head_gates": head_gates, "positions": positions}
+        query, cross_weights = self.self_residual.enter(x), None
+        update, weights = self.self_attention(query, mask=mask, is_causal=True, cache=self_cache, **options)
         x = self.self_residual.leave(x, update)
         if self.cross_attention is not None and self.cross_residual is not None:
-            asks, gates = self.cross_residual.enter(x), cross_head_gates
+            query = self.cross_residual.enter(x)
+            options = {"need_weights": need_weights, "head_gates": cross_head_gates}
             update, cross_weights = self.cross_attention(
-                asks, memory, mask=memory_mask, need_weights=need_weights, cache=cross, head_gates=gates
+                query, memory, mask=memory_mask, cache=cross_cache, **options
             )
             x = self.cross_residual.leave(x, update)
         update = self.feed_forward(self.feed_forward_residual.enter(x))
         x = self.feed_forward_residual.leave(x, update)
         return x, DecoderWeights(weights, cross_weights) if need_weights else None
 
-    def _check(self, memory: Tensor | None, memory_mask: Tensor | None, gates: Tensor | None) -> None:
-        """Memory and what belongs to it comes where there is cross-attention, and nowhere else."""
+    def _check_memory(self, memory: Tensor | None, memory_mask: Tensor | None, gates: Tensor | None) -> None:
+        """Refuse a missing memory with cross-attention, and whatever belongs to it without."""
         if self.cross_attention is not None:
             if memory is None:
-                raise ValueError("memory must be the encoder's output, as this decoder asks it, got None")
+                raise ValueError(
+                    "memory must be the encoder's output, as this decoder has cross-attention, got None"
+                )
             return
-        given = {"memory": memory, "memory_mask": memory_mask, "cross_head_gates": gates}
-        for name, tensor in given.items():
+        arguments = {"memory": memory, "memory_mask": memory_mask, "cross_head_gates": gates}
+        for name, tensor in arguments.items():
             if tensor is not None:
                 raise ValueError(f"{name} must be None, as this decoder has no cross-attention, got one")
 
@@ -122,6 +127,11 @@ class Decoder(nn.Module):
     """Decoder layers, one after another; with pre-norm, one more norm at the end.
 
     With post-norm, where the last layer has normalised already, `norm` is None.
+
+    >>> decoder = Decoder(num_layers=2, embed_dim=6, num_heads=3, cross_attention=False)
+    >>> output, _ = decoder(torch.randn(2, 5, 6))
+    >>> output.shape
+    torch.Size([2, 5, 6])
     """
 
     @checked
@@ -134,27 +144,27 @@ class Decoder(nn.Module):
         windows: Sequence[int | None] | None = None,
         **options: Unpack[LayerOptions],
     ) -> None:
-        """Make the layers, all alike but for `windows`, one for each layer, if given; see `DecoderLayer`."""
+        """Make the layers with the same options, and `windows`, one for each layer; see `DecoderLayer`."""
         super().__init__()
         self.embed_dim = embed_dim
         windows = [options.get("window")] * num_layers if windows is None else windows
         if len(windows) != num_layers:
             raise ValueError(f"windows must be one for each of {num_layers} layers, got {len(windows)}")
-        each: list[LayerOptions] = [{**options, "window": window} for window in windows]
+        per_layer: list[LayerOptions] = [{**options, "window": window} for window in windows]
         self.layers = nn.ModuleList(
-            DecoderLayer(embed_dim, num_heads, cross_attention, **own) for own in each
+            DecoderLayer(embed_dim, num_heads, cross_attention, **each) for each in per_layer
         )
-        self.norm = final_norm(embed_dim, options)
+        self.norm = make_final_norm(embed_dim, options)
 
     def new_cache(self) -> DecoderCache:
-        """An empty cache for one batch of sequences."""
+        """Make an empty cache for one batch of sequences."""
         return DecoderCache(len(self.layers))
 
     @checked
     def forward(
         self,
-        x: Float[Tensor, "batch length embed_dim"],
-        memory: Float[Tensor, "batch memory_length embed_dim"] | None = None,
+        x: Float[Tensor, "batch length {self.embed_dim}"],
+        memory: Float[Tensor, "batch memory_length {self.embed_dim}"] | None = None,
         mask: Mask | None = None,
         memory_mask: Mask | None = None,
         need_weights: bool = False,
@@ -162,22 +172,20 @@ class Decoder(nn.Module):
         head_gates: LayerGates | None = None,
         cross_head_gates: LayerGates | None = None,
         positions: Positions | None = None,
-    ) -> tuple[Float[Tensor, "batch length embed_dim"], tuple[DecoderWeights, ...] | None]:
-        """Pass the tokens through all layers; gates and weights have a row for each, see `DecoderLayer`.
+    ) -> tuple[Float[Tensor, "batch length {self.embed_dim}"], tuple[DecoderWeights, ...] | None]:
+        """Apply all layers; gates and weights have an entry for each, see `DecoderLayer`.
 
         The cache comes from `new_cache()`. The new tokens are added to it when all layers are done: after an
         error the same call can be made again.
         """
         count, collected = len(self.layers), []
-        parts: list[Any] = [None] * count if cache is None else cache.begin(count, memory)
-        rows = rows_of_gates("head_gates", head_gates, self.layers, "self_attention")
-        cross = rows_of_gates("cross_head_gates", cross_head_gates, self.layers, "cross_attention")
-        for layer, part, gates, cross_gates in zip(self.layers, parts, rows, cross, strict=True):
-            x, weights = layer(
-                x, memory, mask, memory_mask, need_weights, part, gates, cross_gates, positions
-            )
+        caches: list[Any] = [None] * count if cache is None else cache.begin(count, memory)
+        gates = gates_per_layer("head_gates", head_gates, self.layers, "self_attention")
+        cross_gates = gates_per_layer("cross_head_gates", cross_head_gates, self.layers, "cross_attention")
+        for layer, *inputs in zip(self.layers, caches, gates, cross_gates, strict=True):
+            x, weights = layer(x, memory, mask, memory_mask, need_weights, *inputs, positions)
             collected.append(weights)
         x = x if self.norm is None else self.norm(x)
         if cache is not None:
-            cache.finish(parts, mask, memory)
+            cache.finish(caches, mask, memory)
         return x, tuple(collected) if need_weights else None

@@ -1,4 +1,4 @@
-"""The encoder: self-attention both ways, and a feed-forward network, in each layer."""
+"""The encoder: self-attention to all tokens and a feed-forward network in each layer."""
 
 from __future__ import annotations
 
@@ -13,53 +13,59 @@ from polyhead.layers import (
     LayerGates,
     LayerOptions,
     Positions,
-    attention,
-    completed,
-    feed_forward,
-    final_norm,
-    residual,
-    rows_of_gates,
+    gates_per_layer,
+    make_attention,
+    make_feed_forward,
+    make_final_norm,
+    make_residual,
+    with_defaults,
 )
 
 
 class EncoderLayer(nn.Module):
-    """Two sublayers, each with its residual: every token asks all tokens; then each passes the FFN alone.
+    """Self-attention to all tokens, then the feed-forward network, each with a residual connection.
 
     Source: Vaswani et al. 2017, section 3.1.
+
+    >>> layer = EncoderLayer(embed_dim=6, num_heads=3)
+    >>> output, weights = layer(torch.randn(2, 5, 6), need_weights=True)
+    >>> output.shape, weights.shape
+    (torch.Size([2, 5, 6]), torch.Size([2, 3, 5, 5]))
     """
 
     @checked
     def __init__(self, embed_dim: Size, num_heads: Size, **options: Unpack[LayerOptions]) -> None:
-        """Make the sublayers; `num_heads` must divide `embed_dim`, the rest is told in `LayerOptions`."""
+        """Make the sublayers; `num_heads` must divide `embed_dim`; for the options see `LayerOptions`."""
         super().__init__()
-        self.embed_dim, self.num_heads, options = embed_dim, num_heads, completed(options)
+        self.embed_dim, self.num_heads, options = embed_dim, num_heads, with_defaults(options)
         if options["window"] is not None:
             raise ValueError(
                 f"window must be None in an encoder, as it looks back only, got {options['window']}"
             )
-        self.attention = attention(embed_dim, num_heads, options)
-        self.attention_residual = residual(embed_dim, options)
-        self.feed_forward = feed_forward(embed_dim, options)
-        self.feed_forward_residual = residual(embed_dim, options)
+        self.attention = make_attention(embed_dim, num_heads, options)
+        self.attention_residual = make_residual(embed_dim, options)
+        self.feed_forward = make_feed_forward(embed_dim, options)
+        self.feed_forward_residual = make_residual(embed_dim, options)
 
     @checked
     def forward(
         self,
-        x: Float[Tensor, "batch length embed_dim"],
+        x: Float[Tensor, "batch length {self.embed_dim}"],
         mask: Mask | None = None,
         need_weights: bool = False,
         head_gates: Gates | None = None,
         positions: Positions | None = None,
     ) -> tuple[
-        Float[Tensor, "batch length embed_dim"], Float[Tensor, "batch num_heads length length"] | None
+        Float[Tensor, "batch length {self.embed_dim}"],
+        Float[Tensor, "batch {self.num_heads} length length"] | None,
     ]:
-        """Pass the tokens through the layer; the rest goes to `MultiHeadAttention`.
+        """Apply the layer; for the arguments see `MultiHeadAttention.forward`.
 
-        For a (batch, length) mask of the tokens that are no padding, the mask is `token_mask[:, None]`.
+        Of a mask of the tokens that are no padding, (batch, length), the mask is `token_mask[:, None]`.
         """
-        asks = self.attention_residual.enter(x)
+        query = self.attention_residual.enter(x)
         update, weights = self.attention(
-            asks, mask=mask, need_weights=need_weights, head_gates=head_gates, positions=positions
+            query, mask=mask, need_weights=need_weights, head_gates=head_gates, positions=positions
         )
         x = self.attention_residual.leave(x, update)
         update = self.feed_forward(self.feed_forward_residual.enter(x))
@@ -70,6 +76,11 @@ class Encoder(nn.Module):
     """Encoder layers, one after another; with pre-norm, one more norm at the end.
 
     With post-norm, where the last layer has normalised already, `norm` is None.
+
+    >>> encoder = Encoder(num_layers=2, embed_dim=6, num_heads=3, norm_first=True)
+    >>> output, weights = encoder(torch.randn(2, 5, 6), need_weights=True)
+    >>> output.shape, len(weights)
+    (torch.Size([2, 5, 6]), 2)
     """
 
     @checked
@@ -80,20 +91,20 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed_dim = embed_dim
         self.layers = nn.ModuleList(EncoderLayer(embed_dim, num_heads, **options) for _ in range(num_layers))
-        self.norm = final_norm(embed_dim, options)
+        self.norm = make_final_norm(embed_dim, options)
 
     @checked
     def forward(
         self,
-        x: Float[Tensor, "batch length embed_dim"],
+        x: Float[Tensor, "batch length {self.embed_dim}"],
         mask: Mask | None = None,
         need_weights: bool = False,
         head_gates: LayerGates | None = None,
         positions: Positions | None = None,
-    ) -> tuple[Float[Tensor, "batch length embed_dim"], tuple[Tensor, ...] | None]:
-        """Pass the tokens through all layers; gates and weights have a row for each, see `EncoderLayer`."""
+    ) -> tuple[Float[Tensor, "batch length {self.embed_dim}"], tuple[Tensor, ...] | None]:
+        """Apply all layers; gates and weights have an entry for each, see `EncoderLayer`."""
         collected = []
-        rows = rows_of_gates("head_gates", head_gates, self.layers, "attention")
+        rows = gates_per_layer("head_gates", head_gates, self.layers, "attention")
         for layer, gates in zip(self.layers, rows, strict=True):
             x, weights = layer(x, mask, need_weights, gates, positions)
             collected.append(weights)

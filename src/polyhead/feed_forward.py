@@ -1,4 +1,4 @@
-"""The other half of a layer: a small network that each token passes on its own."""
+"""The feed-forward network of a layer, which acts on each token by itself."""
 
 from __future__ import annotations
 
@@ -26,9 +26,17 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 class FeedForward(nn.Module):
     """FFN(x) = activation(x W_1 + b_1) W_2 + b_2, the same for every token.
 
-    `expand` is x W_1 + b_1, to ffn_dim numbers a token; `contract` leads back to embed_dim.
+    `expand` is x W_1 + b_1, with ffn_dim numbers a token; `contract` leads back to embed_dim.
 
     Source: Vaswani et al. 2017, section 3.3; our ffn_dim is their d_ff.
+
+    >>> FeedForward(embed_dim=3, ffn_dim=7)
+    FeedForward(
+      activation='relu'
+      (expand): Linear(in_features=3, out_features=7, bias=True)
+      (dropout): Dropout(p=0.0, inplace=False)
+      (contract): Linear(in_features=7, out_features=3, bias=True)
+    )
     """
 
     @checked
@@ -40,7 +48,7 @@ class FeedForward(nn.Module):
         dropout: Probability = 0.0,
         bias: bool = True,
     ) -> None:
-        """Make the two linear layers; ffn_dim is 4 · embed_dim if not given, dropout acts between them."""
+        """Make the two linear layers, with dropout between them; `ffn_dim` is 4 · embed_dim by default."""
         super().__init__()
         self.embed_dim = embed_dim
         ffn_dim = 4 * embed_dim if ffn_dim is None else ffn_dim
@@ -50,23 +58,29 @@ class FeedForward(nn.Module):
         self.contract = nn.Linear(ffn_dim, embed_dim, bias=bias)
 
     @checked
-    def forward(self, x: Float[Tensor, "*batch embed_dim"]) -> Float[Tensor, "*batch embed_dim"]:
-        """Pass each vector through."""
+    def forward(
+        self, x: Float[Tensor, "*batch {self.embed_dim}"]
+    ) -> Float[Tensor, "*batch {self.embed_dim}"]:
+        """Apply the network to each vector."""
         hidden = self.dropout(ACTIVATIONS[self.activation](self.expand(x)))
         return self.contract(hidden)
 
     def extra_repr(self) -> str:
-        """The activation, for `print(module)`."""
+        """Give the activation, for `print(module)`."""
         return f"activation={self.activation!r}"
 
 
 class GatedFeedForward(FeedForward):
-    """FFN(x) = (activation(x W_gate) ⊙ x W_1) W_2: one half of the hidden numbers opens and closes the other.
+    """FFN(x) = (activation(x W_gate) ⊙ x W_1) W_2: each hidden number is multiplied by a gate.
 
     With the activation "silu" it is SwiGLU. It has three matrices: with ffn_dim two thirds as large it has as
     many parameters as `FeedForward`. Llama calls `gate` gate_proj, `expand` up_proj, `contract` down_proj.
 
     Source: Shazeer 2020, equation 6.
+
+    >>> feed_forward = GatedFeedForward(embed_dim=3, ffn_dim=7)
+    >>> sum(parameter.numel() for parameter in feed_forward.parameters())
+    63
     """
 
     @checked
@@ -83,7 +97,9 @@ class GatedFeedForward(FeedForward):
         self.gate = nn.Linear(embed_dim, self.expand.out_features, bias=bias)
 
     @checked
-    def forward(self, x: Float[Tensor, "*batch embed_dim"]) -> Float[Tensor, "*batch embed_dim"]:
-        """Pass each vector through."""
+    def forward(
+        self, x: Float[Tensor, "*batch {self.embed_dim}"]
+    ) -> Float[Tensor, "*batch {self.embed_dim}"]:
+        """Apply the network to each vector."""
         hidden = ACTIVATIONS[self.activation](self.gate(x)) * self.expand(x)
         return self.contract(self.dropout(hidden))

@@ -1,4 +1,4 @@
-"""What the layers of encoder and decoder share: their options and parts, the last norm, gates of heads."""
+"""What the layers of encoder and decoder share: options, parts, the final norm, gates of heads."""
 
 from __future__ import annotations
 
@@ -15,38 +15,41 @@ from polyhead.norms import Norm, RMSNorm, make_norm
 from polyhead.positions import RotaryPositions
 from polyhead.residual import Residual
 
-# Where each token stands, for what counts by positions in the attention; 0, 1, 2, … if not given.
+# The position of each token, for rotary positions and windows; 0, 1, 2, … by default.
 Positions = Integer[Tensor, "length"] | Integer[Tensor, "batch length"]
-# A factor for each head's output, 1 = as is: in one layer, and in each layer of a stack.
-Gates = Float[Tensor, "num_heads"] | Float[Tensor, "batch num_heads"]
+# A factor for each head's output, 1 = unchanged: in one layer, and in each layer of a stack.
+Gates = Float[Tensor, "{self.num_heads}"] | Float[Tensor, "batch {self.num_heads}"]
 LayerGates = (
     Float[Tensor, "num_layers num_heads"] | Float[Tensor, "num_layers batch num_heads"] | Sequence[Tensor]
 )
 
 
 class LayerOptions(TypedDict, total=False):
-    """What a layer takes beside its sizes, and so do `Encoder`, `Decoder` and `Transformer`, by name.
+    """The keyword arguments of layers, `Encoder`, `Decoder` and `Transformer`, besides their sizes.
 
     Attributes:
-        ffn_dim: size of the hidden vectors of the feed-forward network; 4 · embed_dim if not given.
-        dropout: the probability with which a number is set to 0 in training: weights, hidden vectors,
-            updates.
+        ffn_dim: size of the hidden vectors of the feed-forward network; 4 · embed_dim by default.
+        dropout: the probability with which a number is set to 0 in training (weights, hidden vectors,
+            updates).
         activation: "relu", "gelu" (exact), "gelu_tanh" (approximated) or "silu".
         norm_first: normalise what goes into each sublayer (pre-norm) instead of each sum (post-norm).
-        layer_norm_eps: what is added to the variance, or the mean of the squares, before the root is taken.
+        layer_norm_eps: added to the variance, or the mean of the squares, under the root.
         norm: "layer" (`nn.LayerNorm`) or "rms" (`RMSNorm`).
         gated: the feed-forward network is a `GatedFeedForward`; with `activation="silu"`, SwiGLU.
         ffn_bias: whether the feed-forward network adds learned biases.
-        attention_bias: whether the attention's projections do.
+        attention_bias: whether the attention's projections add learned biases.
         num_kv_heads: see `MultiHeadAttention`.
         head_dim: see `MultiHeadAttention`.
         qk_norm: see `MultiHeadAttention`.
         sinks: see `MultiHeadAttention`.
-        rotary: see `MultiHeadAttention`; for self-attention alone.
-        window: see `MultiHeadAttention`; for a decoder's self-attention alone.
+        rotary: see `MultiHeadAttention`; for self-attention only.
+        window: see `MultiHeadAttention`; for a decoder's self-attention only.
 
-    As Llama has them: `norm_first=True`, `norm="rms"`, `gated=True`, `activation="silu"`,
-    `attention_bias=False`, `ffn_bias=False`, `num_kv_heads`, and `rotary` with `pairs="halves"`.
+    Llama's options:
+
+    >>> rotary = RotaryPositions(head_dim=4, pairs="halves")
+    >>> options = LayerOptions(norm_first=True, norm="rms", gated=True, activation="silu")
+    >>> options |= LayerOptions(attention_bias=False, ffn_bias=False, num_kv_heads=2, rotary=rotary)
     """
 
     ffn_dim: Size | None
@@ -85,21 +88,33 @@ DEFAULTS = LayerOptions(
 )
 
 
-def completed(options: LayerOptions) -> LayerOptions:
-    """The options, with the defaults of those that are not given."""
+def with_defaults(options: LayerOptions) -> LayerOptions:
+    """Add the defaults of the options that are missing.
+
+    >>> with_defaults({"norm_first": True})["layer_norm_eps"]
+    1e-05
+    """
     return {**DEFAULTS, **options}
 
 
-def residual(embed_dim: int, options: LayerOptions) -> Residual:
-    """The way around one sublayer, by completed options."""
+def make_residual(embed_dim: int, options: LayerOptions) -> Residual:
+    """Make the residual connection around one sublayer.
+
+    >>> make_residual(6, with_defaults({"norm_first": True})).norm_first
+    True
+    """
     dropout, eps = options["dropout"], options["layer_norm_eps"]
     return Residual(embed_dim, options["norm_first"], dropout, eps, options["norm"])
 
 
-def attention(
-    embed_dim: int, num_heads: int, options: LayerOptions, crosses: bool = False
+def make_attention(
+    embed_dim: int, num_heads: int, options: LayerOptions, cross: bool = False
 ) -> MultiHeadAttention:
-    """An attention by completed options; one that `crosses`, to an encoder's output, knows no positions."""
+    """Make an attention; a cross-attention has neither rotary positions nor a window.
+
+    >>> make_attention(6, 3, with_defaults({"window": 5}), cross=True).window is None
+    True
+    """
     return MultiHeadAttention(
         embed_dim,
         num_heads,
@@ -107,34 +122,46 @@ def attention(
         options["dropout"],
         options["attention_bias"],
         head_dim=options["head_dim"],
-        rotary=None if crosses else options["rotary"],
+        rotary=None if cross else options["rotary"],
         qk_norm=options["qk_norm"],
-        window=None if crosses else options["window"],
+        window=None if cross else options["window"],
         sinks=options["sinks"],
     )
 
 
-def feed_forward(embed_dim: int, options: LayerOptions) -> FeedForward:
-    """The feed-forward network, by completed options."""
+def make_feed_forward(embed_dim: int, options: LayerOptions) -> FeedForward:
+    """Make the feed-forward network.
+
+    >>> make_feed_forward(6, with_defaults({})).expand.out_features
+    24
+    """
     kind = GatedFeedForward if options["gated"] else FeedForward
     dropout, bias = options["dropout"], options["ffn_bias"]
     return kind(embed_dim, options["ffn_dim"], options["activation"], dropout, bias)
 
 
-def final_norm(embed_dim: int, options: LayerOptions) -> nn.LayerNorm | RMSNorm | None:
-    """The norm after the last of several pre-norm layers: what leaves them is a sum not normalised."""
-    options = completed(options)
+def make_final_norm(embed_dim: int, options: LayerOptions) -> nn.LayerNorm | RMSNorm | None:
+    """Make the norm after several pre-norm layers, whose output is a sum that is not normalised.
+
+    >>> make_final_norm(6, {"norm_first": True, "norm": "rms"})
+    RMSNorm(6, eps=1e-05)
+    """
+    options = with_defaults(options)
     return make_norm(options["norm"], embed_dim, options["layer_norm_eps"]) if options["norm_first"] else None
 
 
-def rows_of_gates(
+def gates_per_layer(
     name: str, gates: LayerGates | None, layers: nn.ModuleList, attention: str
 ) -> Sequence[Tensor | None]:
-    """One row of gates, or None, for the attention of that name in each layer."""
+    """Give the gates, or None, for the attention of this name in each layer.
+
+    >>> gates_per_layer("head_gates", None, nn.ModuleList([nn.Identity(), nn.Identity()]), "attention")
+    [None, None]
+    """
     if gates is None:
         return [None] * len(layers)
     heads = [getattr(getattr(layer, attention), "num_heads", 0) for layer in layers]
-    came = [tuple(row.shape) for row in gates]
-    if [shape[-1:] for shape in came] != [(number,) for number in heads]:
-        raise ValueError(f"{name} must have for each layer a factor for each of {heads} heads, got {came}")
+    shapes = [tuple(row.shape) for row in gates]
+    if [shape[-1:] for shape in shapes] != [(number,) for number in heads]:
+        raise ValueError(f"{name} must have for each layer a factor for each of {heads} heads, got {shapes}")
     return list(gates)

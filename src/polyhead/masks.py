@@ -1,4 +1,4 @@
-"""Masks: which query may attend to which key. Boolean, True = may attend, everywhere."""
+"""Masks: which query may attend to which key. All are boolean, True = may attend."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import torch
 from jaxtyping import Bool, Integer
 from torch import Tensor
 
-from polyhead.checked import Mask, Size, checked
+from polyhead.checked import Mask, Size, checked, value_bounds
 
 
 @checked
 def causal_mask(num_queries: Size, num_keys: Size | None = None) -> Bool[Tensor, "num_queries num_keys"]:
-    """No query sees a later key: mask[i, j] = (j ≤ i + num_keys - num_queries).
+    """Hide later keys from each query: mask[i, j] = (j ≤ i + num_keys - num_queries).
 
     With more keys than queries the queries are the last ones, as when earlier keys come from a cache: the
     mask is aligned at its lower right corner. Without `num_keys` there are as many as queries.
+
+    >>> causal_mask(2, 3)
+    tensor([[ True,  True, False],
+            [ True,  True,  True]])
     """
     num_keys = num_queries if num_keys is None else num_keys
     if num_keys < num_queries:
@@ -28,13 +32,17 @@ def causal_mask(num_queries: Size, num_keys: Size | None = None) -> Bool[Tensor,
 def padding_mask(
     valid_lens: Integer[Tensor, " batch"] | Integer[Tensor, "batch num_queries"], num_keys: Size
 ) -> Bool[Tensor, "batch num_queries_or_1 num_keys"]:
-    """Only the first `valid_lens` keys count, of each sequence or for each query: j < valid_lens[b, i]."""
+    """Show the first `valid_lens` keys, of each sequence or for each query: j < valid_lens[b, i].
+
+    >>> padding_mask(torch.tensor([1, 3]), num_keys=3)
+    tensor([[[ True, False, False]],
+    <BLANKLINE>
+            [[ True,  True,  True]]])
+    """
     lens = valid_lens.long()
-    outside = (lens < 0) | (lens > num_keys)
-    if not (lens.is_meta or torch.compiler.is_compiling()) and outside.any():
-        raise ValueError(
-            f"valid_lens must lie between 0 and num_keys = {num_keys}, got {lens[outside][0].item()}"
-        )
+    if (bounds := value_bounds(lens)) and not 0 <= bounds[0] <= bounds[1] <= num_keys:
+        wrong = bounds[0] if bounds[0] < 0 else bounds[1]
+        raise ValueError(f"valid_lens must be between 0 and num_keys = {num_keys}, got {wrong}")
     lens = lens.unsqueeze(-1) if lens.ndim == 2 else lens[:, None, None]
     return torch.arange(num_keys, device=lens.device) < lens
 
@@ -43,10 +51,15 @@ def padding_mask(
 def window_mask(
     num_queries: Size, window: Size, num_keys: Size | None = None
 ) -> Bool[Tensor, "num_queries num_keys"]:
-    """No query sees a later key, nor one `window` or more before it: i - window < j ≤ i, itself included.
+    """Hide later keys, and those `window` or more before the query: i - window < j ≤ i.
 
-    Each sees at most `window` keys. With more keys than queries the queries are the last ones, as in
-    `causal_mask`: then i + num_keys - num_queries stands for i.
+    Each query sees at most `window` keys, its own included. With more keys than queries the queries are the
+    last ones, as in `causal_mask`: i is then i + num_keys - num_queries.
+
+    >>> window_mask(3, window=2)
+    tensor([[ True, False, False],
+            [ True,  True, False],
+            [False,  True,  True]])
 
     Source: Beltagy et al. 2020, section 3.1, looking back only; Jiang et al. 2023 (Mistral 7B), section 2.
     """
@@ -58,17 +71,22 @@ def window_mask(
 def document_mask(
     document_ids: Integer[Tensor, " length"] | Integer[Tensor, "batch length"],
 ) -> Bool[Tensor, "*batch length length"]:
-    """Tokens see their own document alone: mask[i, j] = (document_ids[i] = document_ids[j]).
+    """Show each token its own document alone: mask[i, j] = (document_ids[i] = document_ids[j]).
 
-    For several documents in one row; in a decoder beside the causal mask, and with positions that begin anew
-    in each document, if they are to count from its beginning.
+    For several documents packed into one sequence; in a decoder, beside the causal mask. Positions that count
+    from the beginning of each document have to be given.
+
+    >>> document_mask(torch.tensor([7, 7, 5]))
+    tensor([[ True,  True, False],
+            [ True,  True, False],
+            [False, False,  True]])
     """
     return document_ids.unsqueeze(-1) == document_ids.unsqueeze(-2)
 
 
 @checked
 def to_torch_mha_masks(mask: Mask, num_heads: Size) -> dict[str, Tensor]:
-    """Our mask as the keyword arguments of `torch.nn.MultiheadAttention`, where True means *ignore*.
+    """Turn a mask into keyword arguments of `torch.nn.MultiheadAttention`, where True means *ignore*.
 
     For a module of `num_heads` heads: `attention(query, key, value, **to_torch_mha_masks(mask, num_heads))`.
     The mask is (num_queries, num_keys), (batch, num_queries or 1, num_keys), or with four dimensions (batch,
@@ -77,6 +95,9 @@ def to_torch_mha_masks(mask: Mask, num_heads: Size) -> dict[str, Tensor]:
     Returns:
         `key_padding_mask`, (batch, num_keys), for a mask that is the same for every query of a sequence;
         otherwise `attn_mask`, (num_queries, num_keys) or (batch · num_heads, num_queries, num_keys).
+
+    >>> to_torch_mha_masks(torch.tensor([[[True, False]]]), num_heads=4)
+    {'key_padding_mask': tensor([[False,  True]])}
     """
     if mask.ndim == 2:
         return {"attn_mask": ~mask}
@@ -92,17 +113,23 @@ def to_torch_mha_masks(mask: Mask, num_heads: Size) -> dict[str, Tensor]:
     )
 
 
-def aligned(mask: Mask, target: Sequence[int]) -> Tensor:
-    """The mask with as many dimensions as the scores, whose shape is `target`; each is whole, or 1.
+def broadcast_mask(mask: Mask, shape: Sequence[int]) -> Tensor:
+    """Give a mask as many dimensions as the scores of this shape have; each is of that size, or 1.
 
     A mask of three dimensions is (batch, num_queries, num_keys): where the scores have four, one for the
-    heads, it serves every head alike. What does not broadcast is refused.
+    heads, it serves every head alike.
+
+    Raises:
+        ValueError: the mask does not broadcast to the shape.
+
+    >>> broadcast_mask(torch.ones(2, 1, 5).bool(), (2, 3, 7, 5)).shape
+    torch.Size([2, 1, 1, 5])
     """
-    spread = mask.unsqueeze(1) if mask.ndim == 3 and len(target) == 4 else mask
+    with_heads = mask.unsqueeze(1) if mask.ndim == 3 and len(shape) == 4 else mask
     try:
-        spread.expand(*target)
+        with_heads.expand(*shape)
     except RuntimeError:
         raise ValueError(
-            f"mask must broadcast to (…, num_queries, num_keys) = {tuple(target)}, got {tuple(mask.shape)}"
+            f"mask must broadcast to (…, num_queries, num_keys) = {tuple(shape)}, got {tuple(mask.shape)}"
         ) from None
-    return spread[(None,) * (len(target) - spread.ndim)]
+    return with_heads[(None,) * (len(shape) - with_heads.ndim)]

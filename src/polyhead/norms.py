@@ -1,4 +1,4 @@
-"""Norms: what keeps the vectors between the layers at one size."""
+"""Norms, which keep the vectors between the layers at one length."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ Norm = Literal["layer", "rms"]
 
 
 class RMSNorm(nn.Module):
-    """x / √(mean(x²) + eps) · weight: only the length is normalised, no mean is taken away, nothing added.
+    """x / √(mean(x²) + eps) · weight: unlike a layer norm it subtracts no mean and adds no bias.
 
-    The mean is taken in float32 at least. As in Llama, the quotient takes the dtype of x again before the
-    weight comes: in half precision the order shows.
+    The mean is computed in float32 at least. As in Llama, the quotient is rounded to the dtype of x before it
+    is multiplied by the weight: in half precision the order matters.
 
     Source: Zhang & Sennrich 2019; the order, transformers' `modeling_llama.py`.
+
+    >>> RMSNorm(2, eps=1e-9)(torch.tensor([7.0, 1.0]))
+    tensor([1.4000, 0.2000], grad_fn=<MulBackward0>)
     """
 
     @checked
@@ -30,17 +33,21 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(size))
 
     @checked
-    def forward(self, x: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
+    def forward(self, x: Float[Tensor, "*batch {self.size}"]) -> Float[Tensor, "*batch {self.size}"]:
         """Normalise each vector."""
         exact = x.to(torch.promote_types(x.dtype, torch.float32))
         normed = exact * torch.rsqrt(exact.square().mean(dim=-1, keepdim=True) + self.eps)
         return self.weight.to(x.dtype) * normed.to(x.dtype)
 
     def extra_repr(self) -> str:
-        """The size and what is added, for `print(module)`."""
+        """Give the size and eps, for `print(module)`."""
         return f"{self.size}, eps={self.eps:g}"
 
 
 def make_norm(kind: Norm, embed_dim: int, eps: float) -> nn.LayerNorm | RMSNorm:
-    """The norm of a layer's options."""
+    """Make the norm of a layer's options.
+
+    >>> make_norm("rms", 8, 1e-6)
+    RMSNorm(8, eps=1e-06)
+    """
     return RMSNorm(embed_dim, eps) if kind == "rms" else nn.LayerNorm(embed_dim, eps=eps)

@@ -1,4 +1,4 @@
-"""The way around a sublayer: what came is added to what it gives, and normalised before or after."""
+"""The residual connection around a sublayer, with a norm before or after it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ class Residual(nn.Module):
     In code: `x = residual.leave(x, sublayer(residual.enter(x)))`.
 
     Source: post-norm, Vaswani et al. 2017, section 3.1; pre-norm, Xiong et al. 2020.
+
+    >>> residual, sublayer, x = Residual(embed_dim=6, norm_first=True), nn.Linear(6, 6), torch.randn(2, 5, 6)
+    >>> torch.equal(residual.leave(x, sublayer(residual.enter(x))), x + sublayer(residual.norm(x)))
+    True
     """
 
     @checked
@@ -33,18 +37,18 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     @checked
-    def enter(self, x: Float[Tensor, "*batch embed_dim"]) -> Float[Tensor, "*batch embed_dim"]:
-        """What goes into the sublayer: norm(x) with pre-norm, x with post-norm."""
+    def enter(self, x: Float[Tensor, "*batch {self.embed_dim}"]) -> Float[Tensor, "*batch {self.embed_dim}"]:
+        """Give the sublayer's input: norm(x) with pre-norm, x with post-norm."""
         return self.norm(x) if self.norm_first else x
 
     @checked
     def leave(
-        self, x: Float[Tensor, "*batch embed_dim"], update: Float[Tensor, "*batch embed_dim"]
-    ) -> Float[Tensor, "*batch embed_dim"]:
-        """What leaves the layer: x + update, normalised with post-norm."""
+        self, x: Float[Tensor, "*batch {self.embed_dim}"], update: Float[Tensor, "*batch {self.embed_dim}"]
+    ) -> Float[Tensor, "*batch {self.embed_dim}"]:
+        """Add the sublayer's output to x, and normalise the sum with post-norm."""
         total = x + self.dropout(update)
         return total if self.norm_first else self.norm(total)
 
     def extra_repr(self) -> str:
-        """Where the norm is, for `print(module)`."""
+        """Say where the norm is, for `print(module)`."""
         return f"norm_first={self.norm_first}"

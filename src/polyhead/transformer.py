@@ -1,32 +1,37 @@
 """Whole models: an encoder alone, a decoder alone, and both with cross-attention between them.
 
-A mask of tokens is True at a token, False at padding, which may stand on either side and counts no position.
-With a cache, from the model's `new_cache()`, token ids are the new ones alone; they are added to it.
+A mask of tokens is True at a token and False at padding, which may be on either side and has no position.
+With a cache, made by the model's `new_cache()`, the token ids are the new ones alone; they are added to it.
 """
 
 from __future__ import annotations
 
-import copy
 from typing import NamedTuple, Unpack
 
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
-from polyhead.cache import DecoderCache, places
+from polyhead.cache import DecoderCache, positions_and_mask
 from polyhead.checked import Size, checked
 from polyhead.decoder import Decoder
 from polyhead.embedding import TiedOutput, TokenEmbedding
 from polyhead.encoder import Encoder
-from polyhead.layers import LayerGates, LayerOptions, Positions, completed
+from polyhead.layers import LayerGates, LayerOptions, Positions, with_defaults
 from polyhead.positions import SinusoidalPositions
 
 
 class EncoderOnly(nn.Module):
-    """Every token sees all tokens: a vector for each, as of BERT."""
+    """Every token sees all tokens: a hidden state for each, as in BERT.
+
+    >>> embedding = TokenEmbedding(11, 6, LearnedPositions(7, 6))
+    >>> model = EncoderOnly(embedding, Encoder(num_layers=2, embed_dim=6, num_heads=3))
+    >>> model(torch.tensor([[3, 1, 4]])).shape
+    torch.Size([1, 3, 6])
+    """
 
     @checked
     def __init__(self, embedding: TokenEmbedding, encoder: Encoder) -> None:
-        """Join the parts."""
+        """Combine the parts."""
         super().__init__()
         self.embedding, self.encoder = embedding, encoder
         self.embed_dim = _common_size(embedding, encoder)
@@ -38,11 +43,11 @@ class EncoderOnly(nn.Module):
         mask: Bool[Tensor, "batch length"] | None = None,
         segment_ids: Integer[Tensor, "batch length"] | None = None,
         head_gates: LayerGates | None = None,
-    ) -> Float[Tensor, "batch length embed_dim"]:
-        """Encode: a hidden state for each token; those of padding mean nothing."""
-        positions, keys = places(token_ids, mask)
+    ) -> Float[Tensor, "batch length {self.embed_dim}"]:
+        """Compute a hidden state for each token; those of padding have no meaning."""
+        positions, key_mask = positions_and_mask(token_ids, mask)
         x = self.embedding(token_ids, positions, segment_ids)
-        return self.encoder(x, keys, head_gates=head_gates, positions=positions)[0]
+        return self.encoder(x, key_mask, head_gates=head_gates, positions=positions)[0]
 
     @checked
     def attention_weights(
@@ -51,28 +56,33 @@ class EncoderOnly(nn.Module):
         mask: Bool[Tensor, "batch length"] | None = None,
         segment_ids: Integer[Tensor, "batch length"] | None = None,
     ) -> tuple[Float[Tensor, "batch num_heads length length"], ...]:
-        """Who attends to whom, layer by layer; the arguments are those of the call."""
-        positions, keys = places(token_ids, mask)
+        """Compute the attention weights of each layer; the arguments are those of `forward`."""
+        positions, key_mask = positions_and_mask(token_ids, mask)
         x = self.embedding(token_ids, positions, segment_ids)
-        return self.encoder(x, keys, need_weights=True, positions=positions)[1]
+        return self.encoder(x, key_mask, need_weights=True, positions=positions)[1]
 
 
 class DecoderOnly(nn.Module):
-    """Every token sees itself and those before it: scores for the next token, as of GPT-2.
+    """Every token sees itself and those before it: logits of the next token, as in GPT-2.
 
-    The decoder is one without cross-attention; the output reads the embedding's table, if no other is given.
+    The decoder has no cross-attention; the output is the embedding's table (`TiedOutput`) by default.
+
+    >>> embedding = TokenEmbedding(11, 6, LearnedPositions(7, 6))
+    >>> model = DecoderOnly(embedding, Decoder(2, embed_dim=6, num_heads=3, cross_attention=False))
+    >>> model(torch.tensor([[3, 1, 4]])).shape
+    torch.Size([1, 3, 11])
     """
 
     @checked
     def __init__(self, embedding: TokenEmbedding, decoder: Decoder, output: nn.Module | None = None) -> None:
-        """Join the parts; `output` gives logits for the decoder's states."""
+        """Combine the parts; `output` turns the decoder's states into logits."""
         super().__init__()
         self.embedding, self.decoder = embedding, decoder
         self.embed_dim = _common_size(embedding, decoder)
         self.output = TiedOutput(embedding) if output is None else output
 
     def new_cache(self) -> DecoderCache:
-        """An empty cache for one batch of sequences."""
+        """Make an empty cache for one batch of sequences."""
         return self.decoder.new_cache()
 
     @checked
@@ -83,18 +93,18 @@ class DecoderOnly(nn.Module):
         cache: DecoderCache | None = None,
         positions: Positions | None = None,
     ) -> Float[Tensor, "batch length vocab_size"]:
-        """Predict: at each position, the logits of the token that comes next.
+        """Compute at each position the logits of the next token.
 
-        Tokens stand where `positions` say, and one after another without padding if they say nothing.
+        Without `positions`, tokens are counted, and padding is not.
         """
-        counted, keys = places(token_ids, mask, cache)
+        counted, key_mask = positions_and_mask(token_ids, mask, cache)
         positions = counted if positions is None else positions
-        trial = None if cache is None else copy.copy(cache)  # an interrupt may come before the logits
+        draft = None if cache is None else cache.draft()  # an interrupt may come before the logits
         x = self.embedding(token_ids, positions)
-        states, _ = self.decoder(x, mask=keys, cache=trial, positions=positions)
+        states, _ = self.decoder(x, mask=key_mask, cache=draft, positions=positions)
         logits: Tensor = self.output(states)
-        if cache is not None and trial is not None:
-            cache.take(trial)
+        if cache is not None and draft is not None:
+            cache.commit(draft)
         return logits
 
     @checked
@@ -104,21 +114,24 @@ class DecoderOnly(nn.Module):
         mask: Bool[Tensor, "batch length"] | None = None,
         positions: Positions | None = None,
     ) -> tuple[Float[Tensor, "batch num_heads length length"], ...]:
-        """Who attends to whom, layer by layer; the arguments are those of the call."""
-        counted, keys = places(token_ids, mask)
+        """Compute the attention weights of each layer; the arguments are those of `forward`."""
+        counted, key_mask = positions_and_mask(token_ids, mask)
         positions = counted if positions is None else positions
         x = self.embedding(token_ids, positions)
-        _, weights = self.decoder(x, mask=keys, need_weights=True, positions=positions)
+        _, weights = self.decoder(x, mask=key_mask, need_weights=True, positions=positions)
         return tuple(layer.self_attention for layer in weights)
 
 
 class TransformerWeights(NamedTuple):
-    """The attention weights of an encoder and decoder, a tensor for each layer.
+    """The attention weights of an encoder and a decoder, a tensor for each layer.
 
     Attributes:
         encoder: each (batch, num_heads, source_length, source_length)
         decoder: each (batch, num_heads, target_length, target_length)
         cross: each (batch, num_heads, target_length, source_length)
+
+    >>> TransformerWeights((), (), ())._fields
+    ('encoder', 'decoder', 'cross')
     """
 
     encoder: tuple[Tensor, ...]
@@ -127,7 +140,13 @@ class TransformerWeights(NamedTuple):
 
 
 class EncoderDecoder(nn.Module):
-    """An encoder reads the source, a decoder writes the target and asks the encoder's output, as of BART."""
+    """An encoder for the source, and a decoder with cross-attention to it for the target, as in BART.
+
+    >>> source, target = (TokenEmbedding(size, 6, SinusoidalPositions(6)) for size in (11, 13))
+    >>> model = EncoderDecoder(source, Encoder(1, 6, 3), target, Decoder(1, 6, 3), TiedOutput(target))
+    >>> model(torch.tensor([[3, 1, 4, 1]]), torch.tensor([[5, 9]])).shape
+    torch.Size([1, 2, 13])
+    """
 
     @checked
     def __init__(
@@ -138,7 +157,7 @@ class EncoderDecoder(nn.Module):
         decoder: Decoder,
         output: nn.Module | None = None,
     ) -> None:
-        """Join the parts; without `output` the model gives the decoder's hidden states."""
+        """Combine the parts; without `output` the model gives the decoder's hidden states."""
         super().__init__()
         self.source_embedding, self.encoder = source_embedding, encoder
         self.target_embedding, self.decoder = target_embedding, decoder
@@ -146,7 +165,7 @@ class EncoderDecoder(nn.Module):
         self.output = nn.Identity() if output is None else output
 
     def new_cache(self) -> DecoderCache:
-        """An empty cache for one batch of targets."""
+        """Make an empty cache for one batch of targets."""
         return self.decoder.new_cache()
 
     @checked
@@ -154,29 +173,29 @@ class EncoderDecoder(nn.Module):
         self,
         source_ids: Integer[Tensor, "batch source_length"],
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
-    ) -> Float[Tensor, "batch source_length embed_dim"]:
-        """Read the source, once: the memory that the decoder asks."""
-        positions, keys = places(source_ids, source_mask)
-        return self.encoder(self.source_embedding(source_ids, positions), keys, positions=positions)[0]
+    ) -> Float[Tensor, "batch source_length {self.embed_dim}"]:
+        """Compute the memory: the source's hidden states, which `decode` reads at each step."""
+        positions, key_mask = positions_and_mask(source_ids, source_mask)
+        return self.encoder(self.source_embedding(source_ids, positions), key_mask, positions=positions)[0]
 
     @checked
     def decode(
         self,
         target_ids: Integer[Tensor, "batch target_length"],
-        memory: Float[Tensor, "batch source_length embed_dim"],
+        memory: Float[Tensor, "batch source_length {self.embed_dim}"],
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
         cache: DecoderCache | None = None,
     ) -> Float[Tensor, "batch target_length _output"]:
-        """Predict each next token of the target, from the memory and the source's mask of `encode`."""
-        positions, keys = places(target_ids, target_mask, cache)
+        """Compute the logits of each next token, from the memory and the source's mask of `encode`."""
+        positions, key_mask = positions_and_mask(target_ids, target_mask, cache)
         x = self.target_embedding(target_ids, positions)
-        memory_keys = None if source_mask is None else source_mask[:, None]
-        trial = None if cache is None else copy.copy(cache)  # an interrupt may come before the output
-        states, _ = self.decoder(x, memory, keys, memory_keys, cache=trial, positions=positions)
+        memory_mask = None if source_mask is None else source_mask[:, None]
+        draft = None if cache is None else cache.draft()  # an interrupt may come before the output
+        states, _ = self.decoder(x, memory, key_mask, memory_mask, cache=draft, positions=positions)
         output: Tensor = self.output(states)
-        if cache is not None and trial is not None:
-            cache.take(trial)
+        if cache is not None and draft is not None:
+            cache.commit(draft)
         return output
 
     @checked
@@ -187,7 +206,7 @@ class EncoderDecoder(nn.Module):
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
     ) -> Float[Tensor, "batch target_length _output"]:
-        """Encode the source and decode the target: all positions at once, as in training."""
+        """Encode the source and decode the target, all positions at once, as in training."""
         return self.decode(target_ids, self.encode(source_ids, source_mask), target_mask, source_mask)
 
     @checked
@@ -198,25 +217,31 @@ class EncoderDecoder(nn.Module):
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
     ) -> TransformerWeights:
-        """Who attends to whom, in each of the three uses and layer by layer; as the call."""
-        positions, source_keys = places(source_ids, source_mask)
+        """Compute the weights of the three attentions in each layer; the arguments are those of `forward`."""
+        positions, source_key_mask = positions_and_mask(source_ids, source_mask)
         x = self.source_embedding(source_ids, positions)
-        memory, encoder = self.encoder(x, source_keys, need_weights=True, positions=positions)
-        positions, keys = places(target_ids, target_mask)
+        memory, encoder = self.encoder(x, source_key_mask, need_weights=True, positions=positions)
+        positions, key_mask = positions_and_mask(target_ids, target_mask)
         x = self.target_embedding(target_ids, positions)
-        _, decoder = self.decoder(x, memory, keys, source_keys, need_weights=True, positions=positions)
-        own, cross = zip(*decoder, strict=True)
-        return TransformerWeights(encoder, own, cross)
+        _, decoder = self.decoder(
+            x, memory, key_mask, source_key_mask, need_weights=True, positions=positions
+        )
+        self_attention, cross_attention = zip(*decoder, strict=True)
+        return TransformerWeights(encoder, self_attention, cross_attention)
 
 
 class Transformer(EncoderDecoder):
-    """The Transformer of the paper; as it stands, its base model.
+    """The Transformer of the paper; with the default sizes, its base model.
 
     Token vectors times √embed_dim, sinusoidal positions, post-norm, ReLU; the output shares the target
     embedding's table, and with one vocabulary the source embedding does so too.
 
     Source: Vaswani et al. 2017; our embed_dim is their d_model, ffn_dim their d_ff, num_heads their h, and
     num_encoder_layers = num_decoder_layers their N.
+
+    >>> model = Transformer(11, embed_dim=6, num_heads=3, num_encoder_layers=1, num_decoder_layers=2)
+    >>> model(torch.tensor([[3, 1, 4, 1]]), torch.tensor([[5, 9]])).shape
+    torch.Size([1, 2, 11])
     """
 
     @checked
@@ -234,14 +259,14 @@ class Transformer(EncoderDecoder):
 
         embed_dim must be even, and a multiple of `num_heads`; for the options see `LayerOptions`.
         """
-        dropout = completed(options)["dropout"]
+        dropout = with_defaults(options)["dropout"]
 
         def embedding(vocab_size: int) -> TokenEmbedding:
             positions = SinusoidalPositions(embed_dim)
-            made = TokenEmbedding(vocab_size, embed_dim, positions, scale=True, dropout=dropout)
+            table = TokenEmbedding(vocab_size, embed_dim, positions, scale=True, dropout=dropout)
             # After the factor √embed_dim each number has variance 1.
-            nn.init.normal_(made.tokens.weight, std=embed_dim**-0.5)
-            return made
+            nn.init.normal_(table.tokens.weight, std=embed_dim**-0.5)
+            return table
 
         source = embedding(source_vocab_size)
         target = source if target_vocab_size is None else embedding(target_vocab_size)
@@ -255,7 +280,7 @@ class Transformer(EncoderDecoder):
 
 
 def _common_size(*parts: TokenEmbedding | Encoder | Decoder) -> int:
-    """The embed_dim that all parts of a model have."""
+    """Give the embed_dim that all parts of a model have."""
     sizes = [part.embed_dim for part in parts]
     if len(set(sizes)) > 1:
         raise ValueError(f"the parts of a model must have one embed_dim, got {sizes}")

@@ -1,4 +1,7 @@
-"""The table of `make bench TABLE=1`: time and memory of the forms of multi-head attention."""
+"""Time and memory of the forms of multi-head attention, from `data/benchmarks.csv`.
+
+The table is written by `make bench TABLE=1`, which runs `benchmarks/`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def measurements() -> Measurements:
     >>> rows[0].form
     'baseline'
     """
-    table = resources.files("polyhead_course.models") / "data" / "benchmarks.csv"
+    table = resources.files("polyhead_course") / "data" / "benchmarks.csv"
     text = table.read_text(encoding="utf-8")
     first, *lines = text.splitlines()
     rows = [

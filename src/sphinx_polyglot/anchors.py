@@ -1,8 +1,9 @@
 """Makes the ids of a notebook's cells the anchors of its page, equal in every language.
 
-While a page is read, each cell carries its id into the parse: a Markdown cell as a MyST comment, which
-MyST turns into a comment node, a code cell in its metadata. A transform then moves each id onto what the
-cell became. No Sphinx label is made: labels are global, and the pages of all languages share their ids.
+Before a page is parsed, each cell's id is written where the parser keeps it: for a Markdown cell into a MyST
+comment, which becomes a comment node, for a code cell into its metadata. A transform then moves the ids to
+the nodes of the cells. The anchors are no Sphinx labels: labels are global, and all languages have the same
+ids.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ LOGGER = logging.getLogger(__name__)
 
 _MARK = "polyglot-cell:"
 _METADATA = "polyglot_cell"
-# What can carry an id in Sphinx's HTML; before anything else stands an empty target of its own.
+# Nodes whose id Sphinx writes into the HTML; other nodes get an empty target before them.
 _BLOCKS = (nodes.section, nodes.paragraph, nodes.Sequential, nodes.block_quote, nodes.table, nodes.Admonition)
 _INVISIBLE = (nodes.Invisible, nodes.footnote, nodes.system_message)
 
 
 # Sphinx event: source-read
 def mark_cells(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Write each cell's id where the parser will carry it along."""
+    """Write each cell's id where the parser keeps it."""
     if Path(app.env.doc2path(docname)).suffix != ".ipynb":
         return
     try:
         notebook = parse_notebook(source[0], docname, check=False)
     except NotebookError:
-        return  # The notebook's parser says what is wrong with it.
-    # Cells have ids of their own since nbformat 4.5; older ones would get new ones at every build.
+        return  # the parser reports it
+    # Cells have ids since nbformat 4.5; in an older notebook, ids would change at every build.
     for cell in notebook.get("cells", []):
         identifier = cell.get("id")
         if not identifier:
@@ -46,17 +47,18 @@ def mark_cells(app: Sphinx, docname: str, source: list[str]) -> None:
             cell["source"] = f"% {_MARK} {identifier}\n\n{cell['source']}"
         elif cell["cell_type"] == "code":
             cell.setdefault("metadata", {})[_METADATA] = identifier
+    app.emit("polyglot-notebook-read", notebook)
     source[0] = json.dumps(notebook, ensure_ascii=False)
 
 
 class AnchorCells(SphinxTransform):
-    """Move the cells' ids onto headings, paragraphs and code cells."""
+    """Move the cells' ids to headings, paragraphs and code cells."""
 
     # Before the links of the page are resolved (879), before titles and contents are collected.
     default_priority = 700
 
     def apply(self, **kwargs: Any) -> None:
-        """Anchor every cell, then tell MyST what its links may lead to."""
+        """Anchor every cell, then register the anchors as targets of MyST's links."""
         self._anchors: dict[str, tuple[int, str, str]] = {}
         self._renamed: dict[str, str] = {}
         for mark in list(self.document.findall(nodes.comment)):
@@ -64,34 +66,34 @@ class AnchorCells(SphinxTransform):
                 self._anchor_text(mark)
         for container, metadata in code_cells(self.document):
             if identifier := metadata.get(_METADATA):
-                self._claim(identifier, container, "")
+                self._register(identifier, container, "")
                 container["ids"].insert(0, identifier)
         self._number_inner_headings()
         publish_anchors(self.document, self._anchors, self._renamed)
 
-    def _claim(self, identifier: str, node: nodes.Element, title: str) -> None:
+    def _register(self, identifier: str, node: nodes.Element, title: str) -> None:
         if identifier in self._anchors:
-            LOGGER.warning("the cell id %r stands twice on this page", identifier, location=node)
+            LOGGER.warning("the cell id %r occurs twice on this page", identifier, location=node)
         self._anchors[identifier] = (node.line or 0, identifier, title)
         self.document.ids[identifier] = node
 
     def _anchor_text(self, mark: nodes.comment) -> None:
         identifier = mark.astext().split(_MARK, 1)[1].strip()
-        target = _what_follows(mark)
+        target = _first_node(mark)
         if isinstance(target, nodes.section):
-            self._claim(identifier, target, target[0].astext())
+            self._register(identifier, target, target[0].astext())
             self._replace_ids(target, identifier)
         elif isinstance(target, _BLOCKS):
-            self._claim(identifier, target, "")
+            self._register(identifier, target, "")
             target["ids"].insert(0, identifier)
         else:
-            place = nodes.target("", "", ids=[identifier])
-            self._claim(identifier, place, "")
-            mark.parent.insert(mark.parent.index(mark), place)
+            empty = nodes.target("", "", ids=[identifier])
+            self._register(identifier, empty, "")
+            mark.parent.insert(mark.parent.index(mark), empty)
         mark.parent.remove(mark)
 
     def _replace_ids(self, section: nodes.section, identifier: str) -> None:
-        """Give a heading its cell's id instead of the one made from its words, which differ by language."""
+        """Replace the id that docutils makes from a heading, which differs by language, by its cell's id."""
         explicit = {
             labelid
             for name, labelid in self.document.nameids.items()
@@ -108,7 +110,7 @@ class AnchorCells(SphinxTransform):
         section["ids"] = [identifier, *(old for old in section["ids"] if old in explicit)]
 
     def _number_inner_headings(self) -> None:
-        """Name further headings of a cell after it: `why-scale-2` is its second."""
+        """Number the further headings of a cell: `why-scale-2` is the second heading of `why-scale`."""
         owner, count = "", 1
         for section in self.document.findall(nodes.section):
             if section["ids"] and section["ids"][0] in self._anchors:
@@ -117,7 +119,7 @@ class AnchorCells(SphinxTransform):
                 count += 1
                 while (identifier := f"{owner}-{count}") in self._anchors:
                     count += 1
-                self._claim(identifier, section, section[0].astext())
+                self._register(identifier, section, section[0].astext())
                 self._replace_ids(section, identifier)
 
 
@@ -125,8 +127,8 @@ def _is_mark(node: nodes.Node) -> bool:
     return isinstance(node, nodes.comment) and node.astext().startswith(_MARK)
 
 
-def _what_follows(mark: nodes.comment) -> nodes.Node | None:
-    """Give what a cell begins with, or None where it shows nothing before the next cell begins."""
+def _first_node(mark: nodes.comment) -> nodes.Node | None:
+    """Return the first visible node of a cell, or None if it has none."""
     for node in mark.findall(include_self=False, descend=False, ascend=True):
         if _is_mark(node):
             return None

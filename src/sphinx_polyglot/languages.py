@@ -1,4 +1,4 @@
-"""Tells which language a page is in, and which pages of the other languages say the same."""
+"""Maps pages to languages, and to their counterparts in the other languages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Pages:
     Attributes:
         languages: The languages by code, in the order of the switcher.
         folder: The folder of the languages' folders.
-        shared: The pages that stand there once, in the reference language, for the readers of all.
+        shared: The pages in the reference language that the readers of all languages share.
     """
 
     languages: dict[str, Language]
@@ -37,11 +37,11 @@ class Pages:
 
     @property
     def reference(self) -> Language:
-        """The language that the others are translated from; it speaks where a page has none."""
+        """The first language, which the others are translated from; also that of pages without a language."""
         return next(iter(self.languages.values()))
 
     def language_of(self, docname: str) -> Language | None:
-        """Give the language of a page, or None where readers of all languages choose one."""
+        """Return the language of a page, or None if it is in no language's folder."""
         if docname in self.shared:
             return self.reference
         prefix = f"{self.folder}/"
@@ -51,16 +51,16 @@ class Pages:
         return self.languages.get(code)
 
     def home(self, language: Language) -> str:
-        """Give the name of a language's first page."""
+        """Return the name of a language's first page."""
         return f"{self.folder}/{language.code}/index"
 
-    def sister(self, docname: str, language: Language, known: Container[str]) -> str | None:
-        """Give the same page in another language, or None where there is none."""
+    def counterpart(self, docname: str, language: Language, docnames: Container[str]) -> str | None:
+        """Return the same page in another language, or None if it is not among these pages."""
         own = self.language_of(docname)
         if docname in self.shared:
-            return docname if language == own and docname in known else None
+            return docname if language == own and docname in docnames else None
         if own is None:
             return None
         stem = docname.removeprefix(f"{self.folder}/{own.code}/")
         name = f"{self.folder}/{language.code}/{stem}"
-        return name if name in known else None
+        return name if name in docnames else None

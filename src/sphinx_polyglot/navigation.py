@@ -12,52 +12,49 @@ from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_polyglot.languages import Pages
-from sphinx_polyglot.strings import SPEAKER, translate
+from sphinx_polyglot.strings import set_language, translate
 
-# Where the environment keeps what the sidebars and switchers were made from.
-_SEEN = "polyglot_navigation"
+# The attribute of the environment with the titles and the order of all pages, as of the last build.
+_OUTLINE = "polyglot_outline"
 
 
-def speak(app: Sphinx, docname: str) -> None:
-    """Speak the language of a page from now on."""
+def set_page_language(app: Sphinx, docname: str) -> None:
+    """Set the current language to that of a page."""
     pages = Pages.from_config(app.config)
-    SPEAKER.language = pages.language_of(docname) or pages.reference
+    set_language(pages.language_of(docname) or pages.reference)
 
 
-# Sphinx event: source-read (every event of a page's reading follows it)
-def speak_while_reading(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Speak the language of the page that is about to be parsed."""
-    speak(app, docname)
+# Sphinx event: source-read
+def set_language_of_source(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Set the language of the page that is read next."""
+    set_page_language(app, docname)
 
 
-class SpeakWhileWriting(SphinxPostTransform):
-    """Speak the language of the page that is about to be written."""
+class SetLanguage(SphinxPostTransform):
+    """Set the language of the page that is written next."""
 
-    # Before every other: some of them already say words of the page.
+    # First, since other transforms may translate words of the page.
     default_priority = 1
 
     def run(self, **kwargs: Any) -> None:
         """Set the language."""
-        speak(self.env.app, self.env.docname)
+        set_page_language(self.env.app, self.env.docname)
 
 
-# Sphinx event: html-page-context (before the themes')
+# Sphinx event: html-page-context
 def localise_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Give the templates the language, the titles, the sidebar and the neighbours of a page."""
+    """Set the language, titles, sidebar and neighbours of a page in its context."""
     pages = Pages.from_config(app.config)
     own = pages.language_of(pagename)
     language = own or pages.reference
-    SPEAKER.language = language
+    set_language(language)
     context["language"] = language.code
     context["polyglot_reference"] = pages.reference.code
     context["polyglot_title"] = language.title
-    context["polyglot_landing"] = own is None
-    context["project"] = context["shorttitle"] = language.title
-    # "Polyhead - Polyhead" would say nothing twice: a home that is called like the book needs no suffix.
-    title = app.env.titles[pagename].astext() if pagename in app.env.titles else ""
-    context["docstitle"] = "" if title == language.title else language.title
+    context["polyglot_has_language"] = own is not None
+    context["project"] = context["shorttitle"] = context["docstitle"] = language.title
     if own is None:
         context["sidebars"] = []
         context["prev"] = context["next"] = None
@@ -75,55 +72,41 @@ def localise_page(
 
 
 def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
-    """List the pages below a page, each with its own, for the sidebar's template."""
-    entries = []
-    for docname in app.env.toctree_includes.get(root, []):
-        if docname not in app.env.titles:
-            continue
-        children = _sidebar(app, pagename, docname)
-        current = docname == pagename
-        entries.append(
-            {
-                "title": app.env.titles[docname].astext(),
-                "href": app.builder.get_relative_uri(pagename, docname) if not current else "#",
-                "current": current,
-                "open": current or any(each["open"] for each in children),
-                "children": children,
-            }
-        )
-    return entries
+    """Return the sidebar's entries for the pages below a page."""
+    docnames = [each for each in app.env.toctree_includes.get(root, []) if each in app.env.titles]
+    return [_entry(app, pagename, each, children=_sidebar(app, pagename, each)) for each in docnames]
+
+
+def _entry(app: Sphinx, pagename: str, docname: str, title: str = "", **others: Any) -> dict[str, Any]:
+    """Return a sidebar entry for a page; `hreflang` and `lang` are set if it is in another language."""
+    current = docname == pagename
+    return {
+        "title": title or app.env.titles[docname].astext(),
+        "href": "#" if current else app.builder.get_relative_uri(pagename, docname),
+        "current": current,
+        "open": current or any(each["open"] for each in others.get("children", ())),
+        **others,
+    }
 
 
 def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
-    """List the pages that all languages share; beside them, the other languages' first pages."""
-    present = [each for each in pages.shared if each in app.env.found_docs]
-    if not present:
+    """Return the entries of the pages that all languages share, and on these, of the languages' homes."""
+    shared = [each for each in pages.shared if each in app.env.found_docs]
+    if not shared:
         return []
-    here, own = pagename in present, pages.language_of(pagename)
-
-    def entry(docname: str, title: str, children: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "title": title,
-            "href": "#" if docname == pagename else app.builder.get_relative_uri(pagename, docname),
-            "current": docname == pagename,
-            "open": docname == pagename or bool(children),
-            "language": "" if own == pages.reference else pages.reference.code,
-            "children": children,
-        }
-
-    first, *others = present
-    parts = [entry(each, app.env.titles[each].astext(), []) for each in others if here]
-    homes = [
-        {
-            "title": each.name,
-            "href": app.builder.get_relative_uri(pagename, pages.home(each)),
-            "language": each.code,
-            "says": each.code,
-        }
-        for each in pages.languages.values()
-        if here and each != own
-    ]
-    return [entry(first, translate("API reference"), parts), *homes]
+    own = pages.language_of(pagename)
+    hreflang = "" if own == pages.reference else pages.reference.code
+    parts, homes = [], []
+    if pagename in shared:
+        parts = [_entry(app, pagename, each) for each in shared[1:]]
+        homes = [
+            _entry(app, pagename, pages.home(each), each.name, hreflang=each.code, lang=each.code)
+            for each in pages.languages.values()
+            if each != own
+        ]
+    title = translate(app.config.polyglot_shared_title)
+    first = _entry(app, pagename, shared[0], title, hreflang=hreflang, children=parts)
+    return [{**first, "open": pagename in shared}, *homes]
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
@@ -133,11 +116,11 @@ def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
 
 
 # Sphinx event: env-updated
-def refresh_neighbours(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Have pages written again whose sidebar, neighbours or switcher is stale; remove those without source.
+def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Return the pages whose sidebar, neighbours or switcher has changed; remove pages without a source.
 
-    Sphinx writes only the pages whose own source has changed; a title shows on every page of its
-    language, and a page that appears or goes changes the switchers of its sisters.
+    Sphinx writes only the pages whose source has changed. But a title is on every page of its language, and
+    a new or removed page changes the switchers of its counterparts.
     """
     pages = Pages.from_config(app.config)
     now: dict[str, Any] = {"docs": sorted(env.found_docs)}
@@ -147,8 +130,8 @@ def refresh_neighbours(app: Sphinx, env: BuildEnvironment) -> list[str]:
         home = pages.home(language)
         order = [home, *_descendants(env, home)]
         now[code] = [(each, env.titles[each].astext()) for each in order if each in env.titles]
-    before = getattr(env, _SEEN, None)
-    setattr(env, _SEEN, now)
+    before = getattr(env, _OUTLINE, None)
+    setattr(env, _OUTLINE, now)
     if before is None or before == now:
         return []
     if before.get("docs") != now["docs"]:

@@ -1,6 +1,6 @@
-"""Every hook into a part that Sphinx, MyST-Parser, MyST-NB or a theme keeps to itself.
+"""All uses of what is not public in Sphinx, MyST-Parser and MyST-NB.
 
-They are why the versions of these packages are pinned; look here first when one of them is raised.
+They are why the versions of these packages are pinned: check them first when one is raised.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_polyglot.languages import Pages
-from sphinx_polyglot.navigation import speak
-from sphinx_polyglot.strings import catalogue_from, translate
+from sphinx_polyglot.navigation import set_page_language
+from sphinx_polyglot.strings import load_catalogue, translate
 
-# Catalogue -> the folders, package by package, in which its translations lie.
+# Catalogue -> packages, and the folders with its translations in them.
 _CATALOGUES = {
     "sphinx": [("sphinx", "locale"), ("pydata_sphinx_theme", "locale")],
     "booktheme": [("sphinx_book_theme", "theme/sphinx_book_theme/static/locales")],
@@ -31,37 +31,37 @@ _CATALOGUES = {
 
 # Sphinx event: config-inited
 def install_catalogues(app: Sphinx, config: Config) -> None:
-    """Have Sphinx, its themes and Jinja ask catalogues that know the language of the page.
+    """Replace the catalogues of Sphinx, its themes and Jinja by those in the language of the page.
 
-    Hooks: `sphinx.locale.translators`, where Sphinx looks every message up, and `app.translator`, which
-    the template bridge hands to Jinja. Sphinx knows one language a build, so there is no public way.
+    Not public: `sphinx.locale.translators`, the catalogues of all messages, and `app.translator`, which the
+    template bridge gives to Jinja. Sphinx has one language for a build.
     """
     languages = list(Pages.from_config(config).languages.values())
-    for name, places in _CATALOGUES.items():
-        folders = [str(files(package) / folder) for package, folder in places]
-        sphinx.locale.translators["general", name] = catalogue_from(folders, name, languages)
+    for name, locations in _CATALOGUES.items():
+        folders = [str(files(package) / folder) for package, folder in locations]
+        sphinx.locale.translators["general", name] = load_catalogue(folders, name, languages)
     app.translator = sphinx.locale.translators["general", "sphinx"]
 
 
 # Sphinx event: builder-inited
-def speak_in_every_process(app: Sphinx) -> None:
-    """Speak the language of a page while it is written, in a process that has not resolved it, too.
+def set_language_in_processes(app: Sphinx) -> None:
+    """Set the language of a page in the process that writes it, which may not be the one that resolved it.
 
-    Hooks: the method `write_doc` of the builder, the first that a writing process calls.
+    Not public: the method `write_doc` of the builder, the first that a writing process calls.
     """
     write: Callable[[str, nodes.document], None] = app.builder.write_doc
 
     def write_doc(docname: str, doctree: nodes.document) -> None:
-        speak(app, docname)
+        set_page_language(app, docname)
         write(docname, doctree)
 
     app.builder.write_doc = write_doc  # type: ignore[method-assign]
 
 
 def code_cells(document: nodes.document) -> Iterator[tuple[nodes.container, Mapping[str, Any]]]:
-    """Give the code cells of a page, each with its metadata.
+    """Iterate over the code cells of a page and their metadata.
 
-    Hooks: the attributes `nb_element` and `cell_metadata` that MyST-NB gives to its containers.
+    Not public: the attributes `nb_element` and `cell_metadata` that MyST-NB gives to its containers.
     """
     for container in document.findall(nodes.container):
         if container.get("nb_element") == "cell_code":
@@ -71,16 +71,16 @@ def code_cells(document: nodes.document) -> Iterator[tuple[nodes.container, Mapp
 def publish_anchors(
     document: nodes.document, anchors: Mapping[str, tuple[int, str, str]], renamed: Mapping[str, str]
 ) -> None:
-    """Let Markdown links lead to the anchors of a page: `[](#id)` inside it, `[](page.ipynb#id)` to it.
+    """Register anchors as targets of Markdown links: `[](#id)` on the page, `[](page.ipynb#id)` elsewhere.
 
-    Hooks: `document.myst_slugs` and `env.metadata[docname]["myst_slugs"]`, where MyST-Parser keeps the
-    anchors that it makes from headings: anchor -> line, id, title. Sphinx's labels, the public way, are
-    global, and the same id stands in every language.
+    Not public: `document.myst_slugs` and `env.metadata[docname]["myst_slugs"]`, where MyST-Parser keeps the
+    anchors of headings: anchor -> line, id, title. Sphinx's labels, which are public, are global, and all
+    languages have the same ids.
 
     Args:
         document: The page.
-        anchors: The new ones.
-        renamed: Ids that headings had -> the ids they have now.
+        anchors: The new anchors.
+        renamed: Old id of a heading -> new id.
     """
     slugs = {
         slug: (line, renamed.get(identifier, identifier), title)
@@ -95,8 +95,8 @@ def publish_anchors(
 def visit_hidden_cell(writer: HTML5Translator, node: HideCodeCellNode) -> None:
     """Write the prompt of a hidden cell in the language of the page.
 
-    Hooks: `HideCodeCellNode` of MyST-NB, whose writer knows English only, and names the prompt "Toggle
-    hidden content" to screen readers, whatever it shows to others.
+    Not public: `HideCodeCellNode` of MyST-NB. Its own writer has English prompts only, and labels all of them
+    "Toggle hidden content" for screen readers.
     """
     classes = " ".join(node["classes"])
     writer.body.append(f'<details class="admonition hide {classes}">\n<summary>\n')

@@ -1,9 +1,9 @@
-"""Writes the search indexes: one for each language, and one for the pages of all, which is loaded first.
+"""Writes a search index for each language, and one for the pages that all languages share.
 
-Pagefind writes them. Each section is a page to Pagefind, so that a result is a section. Pagefind splits text
-at spaces, and splits Chinese in another way than the browser does: it would not find `注意力` in
-`多頭注意力`. So Chinese is indexed as pairs of characters, `注意 意力 力`; `static/search.js` splits a query
-in the same way, and joins the pairs again in the results.
+Pagefind writes the indexes. It gets each section as a page, so that a result is a section. It splits text at
+spaces, and Chinese in another way than the browser does: it would not find `注意力` in `多頭注意力`. So
+Chinese is indexed as pairs of characters, `注意 意力 力`. A theme's search dialog must split a query in the
+same way, and join the pairs in the results.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ LOGGER = logging.getLogger(__name__)
 _NO_LANGUAGE = "none"
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
 # Printed numbers and tables are not indexed; verdicts of checks, errors and listings are.
-_NOT_INDEXED = ".headerlink, script, style, button, .output:not(.polyglot-prose), .cell_output table"
+_NOT_INDEXED = (
+    ".headerlink, script, style, button, .polyglot-live-body, "
+    ".output:not(.polyglot-prose), .cell_output table"
+)
 _CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]+")
 # The files of Pagefind that a browser loads; the program, which reads all indexes, comes with the first one.
 _INDEX = {"pagefind-entry.json", "*.pf_meta", "index", "fragment"}
 _PROGRAM = {"pagefind.js", "pagefind-worker.js", "wasm.en.pagefind"}
 # Words in Latin letters are English in every language; no other language has endings that are cut off.
 _OPTIONS = ["--glob=**/*.html*", "--keep-index-url", "--force-language=en", "--include-characters=_√"]
-# What an index depends on, beside the pages.
-_TOOLS = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("search.py", "formulas.py"))
-_TOOLS += version("pagefind").encode()
+# An index depends on these, too.
+_CODE = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("search.py", "formulas.py"))
+_CODE += version("pagefind").encode()
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,14 @@ class Section:
 
 @contextmanager
 def indexing(app: Sphinx) -> Iterator[None]:
-    """Index each language of which a page has changed, in other processes; wait for them at the end.
+    """Run Pagefind for each language with a changed page during a `with` statement.
 
     All pages must have been written.
     """
     pages, target = Pages.from_config(app.config), Path(app.outdir, "pagefind")
     uris: dict[str, list[str]] = {}
     for docname in sorted(app.env.found_docs):
-        # The pages for the readers of all languages are found from every language.
+        # Shared pages are found from every language.
         language = pages.language_of(docname) if docname not in pages.shared else None
         code = language.code if language else _NO_LANGUAGE
         uris.setdefault(code, []).append(app.builder.get_target_uri(docname))
@@ -140,7 +143,7 @@ def _write_sections(page: Path, target: Path) -> None:
 @contextmanager
 def _indexing(site: Path, uris: Iterable[str], target: Path, patterns: Iterable[str]) -> Iterator[None]:
     """Run Pagefind on pages, unless the index is up to date, and keep the files that match a pattern."""
-    digest = hashlib.sha256(_TOOLS)
+    digest = hashlib.sha256(_CODE)
     for uri in uris:
         digest.update(f"{uri}\n".encode() + hashlib.sha256((site / uri).read_bytes()).digest())
     stamp = target / "made-from"

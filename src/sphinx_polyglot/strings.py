@@ -1,64 +1,85 @@
-"""Says the words of the site's interface in the language of the page that is being written."""
+"""Translates the words of the interface into the language of the page that is being read or written."""
 
 from __future__ import annotations
 
 import gettext
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import yaml
 
 from polyglot_book.config import Language
 
-
-@dataclass
-class Speaker:
-    """Remembers which language is being spoken: Sphinx reads and writes one page at a time."""
-
-    language: Language | None = None  # messages stay as they are
+# Folders with files `<code>.yml`: English message -> translation.
+_FOLDERS = [Path(__file__).parent / "strings"]
+# Sphinx reads and writes one page at a time in each process. None leaves messages in English.
+_language: Language | None = None
 
 
-SPEAKER = Speaker()
+def current_language() -> Language | None:
+    """Return the language of the page that is being read or written."""
+    return _language
+
+
+def set_language(language: Language | None) -> None:
+    """Set the language that messages are translated into."""
+    global _language
+    _language = language
+
+
+@contextmanager
+def in_language(language: Language | None) -> Iterator[None]:
+    """Translate messages into another language within a `with` statement."""
+    before = _language
+    set_language(language)
+    try:
+        yield
+    finally:
+        set_language(before)
+
+
+def add_translations(folder: Path) -> None:
+    """Register an extension's folder of files `<code>.yml`: English message -> translation."""
+    if folder not in _FOLDERS:
+        _FOLDERS.append(folder)
+        translations.cache_clear()
 
 
 @cache
-def own_words(code: str) -> dict[str, str]:
-    """Give this package's words in one language: English message -> translation.
+def translations(code: str) -> dict[str, str]:
+    """Return the translations in the registered folders into one language.
 
-    They complete what the catalogues of Sphinx and its themes lack, and correct where those are wrong.
+    They complete the catalogues of Sphinx and its themes, and correct them.
     """
-    path = files(__package__) / "strings" / f"{code}.yml"
-    if not path.is_file():
-        return {}
-    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+    files = [path for folder in _FOLDERS if (path := folder / f"{code}.yml").is_file()]
+    texts = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in files]
+    return {message: translation for text in texts for message, translation in text.items()}
 
 
 class Catalogue(gettext.NullTranslations):
-    """A message catalogue that answers in the language that is being spoken; no template asks for plurals."""
+    """A message catalogue in the current language; without plurals, which no template uses."""
 
     def __init__(self, by_code: dict[str, gettext.NullTranslations]) -> None:
-        """Take one catalogue for each language; a language without one is answered in English."""
+        """Take a catalogue for each language; without one, messages stay in English."""
         super().__init__()
         self._by_code = by_code
 
     def gettext(self, message: str) -> str:
         """Translate a message."""
-        language = SPEAKER.language
-        if language is None:
+        if _language is None:
             return message
-        if own := own_words(language.code).get(message):
-            return own
-        found = self._by_code.get(language.code)
-        return found.gettext(message) if found else message
+        if translation := translations(_language.code).get(message):
+            return translation
+        catalogue = self._by_code.get(_language.code)
+        return catalogue.gettext(message) if catalogue else message
 
 
-def catalogue_from(folders: Iterable[str], name: str, languages: Iterable[Language]) -> Catalogue:
-    """Load the catalogues `<folder>/<locale>/LC_MESSAGES/<name>.mo` of exactly these locales.
+def load_catalogue(folders: Iterable[str], name: str, languages: Iterable[Language]) -> Catalogue:
+    """Load the files `<folder>/<locale>/LC_MESSAGES/<name>.mo` of exactly these locales.
 
-    `gettext.translation` would let zh_TW fall back to zh, which is written in the other script.
+    `gettext.translation` would fall back from zh_TW to zh, which is written in the other script.
     """
     by_code: dict[str, gettext.NullTranslations] = {}
     for language in languages:
@@ -66,15 +87,11 @@ def catalogue_from(folders: Iterable[str], name: str, languages: Iterable[Langua
             path = Path(folder) / language.locale / "LC_MESSAGES" / f"{name}.mo"
             if path.is_file():
                 with path.open("rb") as file:
-                    found = gettext.GNUTranslations(file)
-                if (first := by_code.setdefault(language.code, found)) is not found:
-                    first.add_fallback(found)
+                    catalogue = gettext.GNUTranslations(file)
+                if (first := by_code.setdefault(language.code, catalogue)) is not catalogue:
+                    first.add_fallback(catalogue)
     return Catalogue(by_code)
 
 
-WORDS = Catalogue({})
-
-
-def translate(message: str) -> str:
-    """Say one of this package's own words in the language that is being spoken."""
-    return WORDS.gettext(message)
+# Translates a message of this package, or of an extension that has registered its translations.
+translate = Catalogue({}).gettext

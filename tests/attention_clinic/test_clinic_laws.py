@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attention_clinic import laws, planted
-from attention_clinic.examined import Examined, NoLogits
+from attention_clinic.adapter import DecoderAdapter, NoLogits
 from attention_clinic.laws import LAWS, Deviation, gap
 from polyhead import Decoder, DecoderOnly, SinusoidalPositions, TokenEmbedding
 from polyhead_course.words import show
@@ -178,11 +178,11 @@ def test_logits_may_come_in_a_tuple_or_an_object():
 
     ids = torch.zeros(2, 3, dtype=torch.long)
     for decoder in (lambda ids: (logits, None), lambda ids: Output()):
-        assert Examined(decoder)(ids) is not None
+        assert DecoderAdapter(decoder)(ids) is not None
 
 
 def test_a_law_can_be_shown_and_is_short():
     listing = repr(show(laws.causality))
-    assert "def causality(decoder: Examined, ids: Tensor)" in listing
+    assert "def causality(decoder: DecoderAdapter, ids: Tensor)" in listing
     assert all(len(repr(show(law)).splitlines()) <= 17 for law in LAWS.values())
     assert repr(laws.causality) == "<law causality>"

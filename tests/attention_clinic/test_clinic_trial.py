@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import attention_clinic as clinic
-from attention_clinic.trial import Stopped, TimeIsUp, Trial, within
+from attention_clinic.trial import Stopped, TimeIsUp, Trial, call_with_timeout
 
 
 def attend(query, key, value):
@@ -60,13 +60,20 @@ def test_what_never_ends_is_stopped_and_called_no_more(candidate):
     assert sys.gettrace() is traced
 
 
+@pytest.mark.parametrize("tracer", [None, lambda *_: None])  # coverage has one
 @pytest.mark.parametrize("candidate", [looping, swallowing])
-def test_outside_the_main_thread_too(candidate):
+def test_outside_the_main_thread_too(candidate, tracer):
     found = []
-    thread = threading.Thread(target=lambda: found.append(names(candidate, seconds=0.05)))
+
+    def run():
+        sys.settrace(tracer)
+        found.append(names(candidate, seconds=0.05))
+        found.append(sys.gettrace())
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(20)
-    assert found == [{"never_ends"}]
+    assert found == [{"never_ends"}, tracer]
 
 
 def test_an_alarm_that_was_set_before_still_rings():
@@ -75,7 +82,7 @@ def test_an_alarm_that_was_set_before_still_rings():
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(TimeIsUp):
-            within(0.02, lambda: time.sleep(5))
+            call_with_timeout(0.02, lambda: time.sleep(5))
         time.sleep(0.3)
         assert rings == [1]
     finally:
@@ -126,7 +133,7 @@ def doubling(query, key, value):
         (doubling, "settings"),
         (lambda q, k, v: attend(q, k, v).numpy(), "no_tensor"),
         (lambda q, k, v: attend(q, k, v).to_sparse(), "no_tensor"),
-        (lambda q, k, v: attend(q, k, v).long(), "no_tensor"),
+        (lambda q, k, v: attend(q, k, v).long(), "dtype"),
         (lambda q, k, v: attend(q, k, v)[..., :1], "shape"),
         (lambda q, k, v: attend(q, k), "raises"),
         (lambda q, k, v: sys.exit(1), "raises"),

@@ -20,7 +20,7 @@ def test_prints_every_form_at_every_length(capsys: pytest.CaptureFixture[str]) -
     printed = capsys.readouterr().out
     assert f"threads: 1. torch {torch.__version__}" in printed
     names = list(make(4, 2))
-    assert len(names) == 11  # the baseline, seven forms, and the other ways to ask two of them
+    assert len(names) == 11  # the baseline, seven forms, and the other calls of two of them
     rows = [line.split("|")[1].strip() for line in printed.splitlines() if line.startswith("|")]
     for name in names:
         assert rows.count(name) == 4, name  # two passes, time and memory

@@ -88,9 +88,9 @@ def test_every_name_that_a_chapter_uses_has_an_entry(book: Book, api: Api) -> No
             if isinstance(node, ast.Attribute) and (path := _path(node, imported)):
                 public = not any(part.startswith("_") for part in path.split("."))
                 if public and _is_code(path) and api.find(path) is None:
-                    missing.add(f"{chapter.where}: {path}")
+                    missing.add(f"{chapter.file}: {path}")
         missing |= {
-            f"{chapter.where}: {path}"
+            f"{chapter.file}: {path}"
             for path in imported.values()
             if _is_code(path) and api.find(path) is None
         }

@@ -43,7 +43,7 @@ HULL = """states => states.map(({ query, scores, heat, power, divide }) => {
     rows: all(".live-scores .live-number").map((each) => each.textContent),
     bars: all(".live-bar").map((each) => parseFloat(each.style.width)),
     knobs: all(".live-pair .live-number").map((each) => each.textContent),
-    now: body.querySelector(".live-now").textContent,
+    now: body.querySelector(".live-now").innerText,
     values: all(".live-value").map((each) => [each.cx.baseVal.value, each.cy.baseVal.value]),
     output: body.querySelector(".live-output").getAttribute("transform"),
     pressed: queries.map((each) => each.ariaPressed),
@@ -111,8 +111,8 @@ MASK = """states => states.map(({ mask, notation, row }) => {
     weights: all(".live-mask .live-number").map((each) => each.textContent),
     names: cells.flat().map((each) => each.textContent),
     blind: all(".live-mask [role=row]").slice(1).map((line) => line.classList.contains("live-blind")),
-    libraries: all(".live-answers > div").map((line) => [...line.children].map((each) => each.textContent)),
-    now: body.querySelector(".live-now").textContent,
+    libraries: all(".live-answers > div").map((line) => [...line.children].map((each) => each.innerText)),
+    now: body.querySelector(".live-now").innerText,
   };
 })"""
 
@@ -205,11 +205,11 @@ PATH = """states => states.map(({ sizes, entry }) => {
     input.dispatchEvent(new Event("input"));
   });
   const cellsOf = (stage) => [...stage.querySelectorAll(".live-cell")];
-  const lines = all(".live-stage [role=row]").map((line) => [...line.querySelectorAll("button")]);
+  const lines = all(".live-matrices [role=row]").map((line) => [...line.querySelectorAll("button")]);
   lines[entry[0] * sizes[1] + entry[1]][entry[2]].click();
   return {
     sizes: all(".live-sizes .live-number").map((each) => each.textContent),
-    stages: all(".live-stage").map((stage) => ({
+    stages: all(".live-window > :first-child > .live-stage").map((stage) => ({
       shape: stage.querySelector("p code").textContent,
       index: stage.querySelector(".live-index").textContent,
       sum: stage.querySelector(".live-index ~ code").textContent,
@@ -217,9 +217,9 @@ PATH = """states => states.map(({ sizes, entry }) => {
       colours: cellsOf(stage).map((cell) => cell.style.background),
       chosen: cellsOf(stage).findIndex((cell) => cell.classList.contains("live-chosen")),
     })),
-    projection: body.querySelector(".live-label").textContent,
+    projection: body.querySelector(".live-projection").innerText,
     heads: body.querySelector(".live-heads").textContent,
-    now: body.querySelector(".live-now").textContent,
+    now: body.querySelector(".live-now").innerText,
     pressed: all(".live-stage [aria-pressed=true]").length,
   };
 })"""
@@ -307,7 +307,7 @@ DECODING = """states => states.map(({ step, cache, layer, head }) => {
     widths: lines.map((line) => parseFloat(line.querySelector(".live-bar").style.width)),
     costs: all(".live-costs td.live-number").map((cell) => cell.textContent.replace(/[\\s,]/g, "")),
     bold: all(".live-costs tbody tr").findIndex((line) => line.classList.contains("live-chosen")),
-    now: body.querySelector(".live-now").textContent,
+    now: body.querySelector(".live-now").innerText,
   };
 })"""
 

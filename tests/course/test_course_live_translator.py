@@ -167,15 +167,15 @@ SHOW = """async (states) => {
     const line = lines[cell % lines.length];
     line.querySelector("[role=gridcell]").focus();
     return {
-      text: body.querySelector(".live-answer").textContent,
+      text: body.querySelector(".live-answer > p").textContent,
       wrong: all(".live-answer mark").length,
-      right: body.querySelector(".live-right").textContent,
+      right: body.querySelector(".live-right > p").textContent,
       sources: all(".live-cross [role=columnheader]").map((each) => each.textContent),
       rows: lines.map((each) => each.querySelector("[role=rowheader]").textContent),
       weights: lines.map((each) => weightsOf(each).map((weight) => weight.textContent)),
       shares: lines.map((each) => weightsOf(each).map(
         (weight) => parseFloat(weight.style.getPropertyValue("--live-share")))),
-      now: body.querySelector(".live-now").textContent,
+      now: body.querySelector(".live-now > p").textContent,
     };
   });
 }"""
@@ -198,7 +198,7 @@ def test_what_the_page_shows_is_what_the_model_computes(
         )  # fmt: skip
     with visit(window, address, reduced_motion="reduce") as seen:
         data = come_near(seen, "translator")
-        seen.page.locator("[data-live=translator] .live-load button").click()
+        seen.page.locator("[data-live=translator] .live-load button").first.click()
         expect(seen.page.locator("[data-live=translator] .live-load")).to_contain_text(LOADED)
         shown = seen.page.evaluate(SHOW, states)
         assert seen.problems() == []
@@ -237,7 +237,7 @@ def test_the_model_comes_when_it_is_used_and_the_text_appears_character_by_chara
         assert {"translator.js", "dates.js"} <= set(asked)
         assert not {"model.js", "translator.safetensors"} & set(asked)
         body = seen.page.locator("[data-live=translator] .polyglot-live-body")
-        answer, field = body.locator(".live-answer"), body.get_by_role("textbox")
+        answer, field = body.locator(".live-answer > p").first, body.get_by_role("textbox")
         field.fill("Fridya, November 20, 2026")
         expect(answer).to_have_text("Unknown word: “Fridya”. Did you mean “Friday”?")
         field.fill("30 February 2024")
@@ -246,8 +246,8 @@ def test_the_model_comes_when_it_is_used_and_the_text_appears_character_by_chara
         assert "translator.safetensors" not in asked
         seen.page.evaluate(
             """window.answers = []; new MutationObserver(() => answers.push(
-              document.querySelector(".live-answer").textContent)).observe(
-              document.querySelector(".live-answer"), { childList: true })"""
+              document.querySelector(".live-answer > p").textContent)).observe(
+              document.querySelector(".live-answer > p"), { childList: true })"""
         )
         field.fill("3 March 1999")
         assert answer.get_attribute("lang") == "en"
@@ -278,7 +278,7 @@ def test_heads_by_keyboard_and_finger(window: Browser, address: str) -> None:
             seen.page.keyboard.press(key)
         off = [20, 21, 22, 23]
         words = translated([("Friday, November 20, 2026", "ko", off)])[0][0]
-        expect(body.locator(".live-answer")).to_have_text("".join(words))
+        expect(body.locator(".live-answer > p").first).to_have_text("".join(words))
         seen.page.wait_for_url("**#translator-figure~x=20,21,22,23")
         cell = body.locator(".live-weight").nth(3)
         cell.tap()

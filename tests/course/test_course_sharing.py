@@ -26,7 +26,7 @@ def test_every_page_has_a_description_of_its_own(book: Book, site: Path) -> None
 
 
 def test_the_version_and_the_licences_are_those_of_the_project(book: Book) -> None:
-    settings = yaml.safe_load(book.config)["sphinx"]["config"]
+    settings = yaml.safe_load((book.root / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert settings["release"] == project["version"] == str(citation["version"])

@@ -90,7 +90,7 @@ def test_comments_in_code_give_shapes_only(book: Book) -> None:
     """They are the same in every language: `# (batch, num_tokens)`, `# 4 × (2, 3, 5)`, `# (4, 6) each`."""
     shape = re.compile(r"(\d+ × )?\(.*\)( each)?")
     told = [
-        f"{chapter.where}#{cell.id}: {token.string}"
+        f"{chapter.file}#{cell.id}: {token.string}"
         for chapter in read_all(book)[0].values()
         for cell in chapter.code
         for token in tokenize.generate_tokens(io.StringIO(cell.source).readline)
@@ -111,13 +111,20 @@ def test_requirements_pin_what_the_project_needs() -> None:
     assert names <= {pin.split("==")[0].lower().replace("_", "-") for pin in pins}
 
 
-def test_the_readme_names_only_targets_that_exist() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z]+):", makefile, flags=re.M))
-    for name in ("README.md", "CONTRIBUTING.md"):
-        named = re.findall(r"`make ([a-z]+)", (ROOT / name).read_text(encoding="utf-8"))
-        assert named
-        assert set(named) <= targets, name
+GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs/contributing").glob("*.md")]
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_the_guides_name_only_targets_and_files_that_exist(guide: Path) -> None:
+    text = guide.read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
+    assert set(re.findall(r"`make ([a-z]+)", text)) <= targets
+    folders = "src|tests|chapters|docs|experiments|benchmarks"
+    for path in re.findall(rf"`((?:{folders})/[^`\s]*)`", text):
+        patterns = re.sub(r"<[a-z]+>|\{.*\}", "*", path.rstrip("/"))
+        assert list(ROOT.glob(patterns)), path
+    for link in re.findall(r"\]\(([^)#:]+)[)#]", re.sub("`[^`]*`", "", text)):
+        assert (guide.parent / link).exists(), link
 
 
 def test_no_file_is_over_five_megabytes() -> None:

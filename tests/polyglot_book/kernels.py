@@ -1,4 +1,4 @@
-"""Stands in for kernels, and makes the notebooks of a tiny book, for tests."""
+"""A substitute for kernels, and functions that make the notebooks of a tiny book."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.polyglot_book.tiny_book import TinyBook
 
 
 class Kernels:
-    """Counts kernels, and stands in for them."""
+    """A substitute for kernels that counts them."""
 
     def __init__(self) -> None:
         self.started = 0
@@ -32,7 +32,7 @@ class Kernels:
 
 def make(tiny: TinyBook, *names: str, everything: bool = False) -> tuple[bool, list[str]]:
     lines: list[str] = []
-    return make_notebooks(tiny.book, names, everything=everything, jobs=2, say=lines.append), lines
+    return make_notebooks(tiny.book, names, everything=everything, jobs=2, report=lines.append), lines
 
 
 def stored(tiny: TinyBook) -> dict[str, bytes]:

@@ -150,7 +150,7 @@ def test_sync_changes_nothing_where_a_chapter_cannot_be_read(tiny: TinyBook) -> 
     tiny.edit(EN, "x = 6", "x = 5")
     tiny.edit("chapters/zh-CN/01-one.md", ":id: setup\n", "")
     before = tiny.read(KO)
-    with pytest.raises(ValueError, match="code cell without id"):
+    with pytest.raises(ValueError, match="a header with an id"):
         sync(tiny.book, print)
     assert tiny.read(KO) == before
 
@@ -161,20 +161,20 @@ def test_mark_is_what_makes_a_cell_current(tiny: TinyBook) -> None:
     before = tiny.read(KO)
     sync(tiny.book, lambda line: None)
     assert tiny.read(KO) == before
-    said: list[str] = []
-    mark(tiny.book, "ko/01-one#why", said.append)
-    assert said == [f"{KO}#why: marked as up to date"]
+    lines: list[str] = []
+    mark(tiny.book, "ko/01-one#why", lines.append)
+    assert lines == [f"{KO}#why: marked as up to date"]
     assert {line.split(":")[0] for line in messages(tiny)} == {
         f"{KO}#draw",
         *(f"chapters/{code}/01-one.md#{cell}" for code in ("zh-TW", "zh-CN") for cell in ("why", "draw")),
     }
     for code in ("ko", "zh-TW", "zh-CN"):
-        mark(tiny.book, f"{code}/01-one", said.append)
+        mark(tiny.book, f"{code}/01-one", lines.append)
     assert messages(tiny) == []
-    assert said[1] == f"{KO}#draw: marked as up to date"
-    mark(tiny.book, "ko/01-one#draw", said.append)
-    mark(tiny.book, "ko/01-one", said.append)
-    assert said[-2:] == ["ko/01-one#draw: up to date already", "ko/01-one: up to date already"]
+    assert lines[1] == f"{KO}#draw: marked as up to date"
+    mark(tiny.book, "ko/01-one#draw", lines.append)
+    mark(tiny.book, "ko/01-one", lines.append)
+    assert lines[-2:] == ["ko/01-one#draw: up to date already", "ko/01-one: up to date already"]
     after = tiny.read(KO)
     assert len(set(before.splitlines()) - set(after.splitlines())) == 2
 

@@ -39,9 +39,12 @@ def test_two_executions_give_equal_bytes(tiny: TinyBook, monkeypatch: pytest.Mon
     monkeypatch.setenv("MPLBACKEND", "Agg")
     noise = "import os, sys, time\nfor i in range(3):\n    print(i, flush=True); time.sleep(0.02)\n"
     noise += "print({'a', 'b', 'c', 'd'}, os.environ['OMP_NUM_THREADS'], os.path.basename(os.getcwd()))\n"
-    noise += "print(os.environ.get('MPLBACKEND', 'default'))\nx = 6"
+    noise += "print(os.environ.get('MPLBACKEND'), os.environ['IPYTHONDIR'].split('_build/')[-1])\nx = 6"
     tiny.edit("chapters/ko/01-one.md", "x = 6", noise)
+    profile = tiny.root / "_build/ipython/ko/01-one"
+    profile.mkdir(parents=True)  # as a killed run leaves it
     assert make(tiny, "ko/01-one")[0]
+    assert not profile.exists()
     first = stored(tiny)
     assert make(tiny, "ko/01-one", everything=True)[0]
     assert stored(tiny) == first
@@ -56,6 +59,7 @@ def test_two_executions_give_equal_bytes(tiny: TinyBook, monkeypatch: pytest.Mon
     assert lines[:3] == ["0", "1", "2"]
     assert lines[3].endswith("} 1 ko")
     assert "inline" in lines[4]
+    assert lines[4].endswith(" ipython/ko/01-one")
     assert [cell["id"] for cell in notebook["cells"]] == ["title", "setup", "why", "draw"]
     assert notebook["cells"][3]["outputs"][0]["data"]["text/plain"] == ["square of 42 in ko"]
     assert notebook["metadata"]["language_info"] == {"name": "python", "pygments_lexer": "ipython3"}
@@ -70,7 +74,7 @@ def test_a_failing_cell_leaves_the_last_good_notebook(tiny: TinyBook) -> None:
     ok, lines = make(tiny, "en")
     assert not ok
     assert stored(tiny) == good
-    assert lines[1].startswith("chapters/en/01-one.md#draw: the cell failed; mend it\n")
+    assert lines[1].startswith("chapters/en/01-one.md#draw: the cell failed\n")
     assert "ZeroDivisionError: division by zero" in lines[1]
     assert "\x1b" not in lines[1]
 
@@ -119,9 +123,9 @@ def test_a_cell_that_never_ends_is_named_and_stopped(tiny: TinyBook, monkeypatch
     monkeypatch.setattr(execution, "PATIENCE", 0.5)
     tiny.edit("chapters/en/01-one.md", "tinylib.square(x * 7)", "while True:\n    pass")
     lines: list[str] = []
-    assert not make_notebooks(tiny.book, ["en"], limit=2, say=lines.append)
+    assert not make_notebooks(tiny.book, ["en"], limit=2, report=lines.append)
     assert "chapters/en/01-one.md#draw: not finished after" in lines[1]
-    assert lines[2:] == ["chapters/en/01-one.md#draw: the cell failed; mend it\n    not finished after 2 s"]
+    assert lines[2:] == ["chapters/en/01-one.md#draw: the cell failed\n    not finished after 2 s"]
     assert stored(tiny) == {}
 
 
@@ -138,7 +142,7 @@ def test_the_library_can_say_what_it_read_of_the_terms(tiny: TinyBook) -> None:
 def test_a_failure_stops_what_has_not_begun(tiny: TinyBook, kernels: Kernels) -> None:
     tiny.edit("chapters/en/01-one.md", "x = 6", "1 / 0")
     lines: list[str] = []
-    assert not make_notebooks(tiny.book, jobs=1, say=lines.append)
+    assert not make_notebooks(tiny.book, jobs=1, report=lines.append)
     assert "chapters/en/01-one.md#setup: the cell failed" in lines[1]
     assert "book/en/01-one.ipynb" not in stored(tiny)
     assert (kernels.started, len(lines)) == (1, 2)
@@ -157,7 +161,7 @@ def test_no_half_written_file_is_left(
     monkeypatch.setattr(Path, "write_bytes", fail)
     assert main(["--root", str(tiny.root), "notebooks"]) == 1
     printed = capsys.readouterr().err
-    assert printed == f"[Errno 28] No space left on device: '{tiny.root}/_build/notebooks.json'\n"
+    assert printed == f"[Errno 28] No space left on device: '{tiny.root}/book/en/01-one.ipynb'\n"
     assert stored(tiny) == good
 
 
@@ -170,7 +174,7 @@ def test_a_notebook_without_a_chapter_is_removed(tiny: TinyBook, kernels: Kernel
         True,
         [
             "removed book/ko/01-one.ipynb: its chapter does not exist",
-            "book/ko/own.ipynb: made from no chapter; left alone, remove it or write its chapter",
+            "book/ko/own.ipynb: a notebook without a chapter, left alone; remove it or write its chapter",
         ],
     )
     assert [path.name for path in orphans(tiny.book)] == ["own.ipynb"]
@@ -183,7 +187,7 @@ def test_a_chapter_is_named_in_any_way(tiny: TinyBook, name: str) -> None:
 
 def test_names_of_chapters(tiny: TinyBook) -> None:
     assert len(select(tiny.book, ["01-one"])) == 4
-    with pytest.raises(ValueError, match="02-two: no such chapter; name one as in en/01-one"):
+    with pytest.raises(ValueError, match="02-two: no such chapter; expected a name as in en/01-one"):
         select(tiny.book, ["02-two"])
 
 

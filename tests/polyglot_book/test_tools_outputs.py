@@ -63,11 +63,11 @@ def test_executed_notebooks_pass(executed: TinyBook) -> None:
         (outputs(1, stream("/home/me/x.py")), "setup", "a path of one machine"),
         (outputs(1, show("text/html", "in C:\\Users\\me")), "setup", "a path of one machine"),
         (outputs(1, stream("<X at 0x7f0011223344>")), "setup", "a memory address"),
-        (lambda cells: cells[0].update(source="# 다른"), "title", "its source is not the chapter's"),
-        (lambda cells: cells[1].update(source="x = 5"), "setup", "its source is not the chapter's"),
-        (lambda cells: cells[0].update(metadata={}), "title", "its metadata is not the chapter's"),
-        (lambda cells: cells[2].update(id="other"), "why", "the chapter has this cell"),
-        (lambda cells: cells[2].update(id="other"), "other", "the chapter has no such cell"),
+        (lambda cells: cells[0].update(source="# 다른"), "title", "it differs from the chapter's cell"),
+        (lambda cells: cells[1].update(source="x = 5"), "setup", "it differs from the chapter's cell"),
+        (lambda cells: cells[0].update(metadata={}), "title", "it differs from the chapter's cell"),
+        (lambda cells: cells[2].update(id="other"), "why", "it differs from the chapter's cell"),
+        (lambda cells: cells[2].update(id="other"), "other", "it differs from the chapter's cell"),
         (lambda cells: cells.insert(0, cells.pop(2)), "", "its cells are in another order"),
     ],
 )  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_solution_that_its_check_calls_wrong(
     outputs(1, stream(printed))(notebook["cells"])
     executed.write(NAME, json.dumps(notebook))
     expected = (
-        f"{NAME}#solution-one-code: its check calls the solution wrong: ✗ 모양이 (3, 1, 5) 입니다.; mend"
+        f"{NAME}#solution-one-code: its check calls the solution wrong: ✗ 모양이 (3, 1, 5) 입니다.; correct"
     )
     assert [line[: len(expected)] for line in check(executed)] == ([expected] if wrong and solution else [])
 

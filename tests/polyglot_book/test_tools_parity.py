@@ -4,7 +4,7 @@ import pytest
 
 from polyglot_book.markdown import anatomy
 from polyglot_book.parity import check_parity
-from tests.polyglot_book.tiny_book import CONFIG, PROSE, TinyBook
+from tests.polyglot_book.tiny_book import PROSE, TinyBook
 
 KO = "chapters/ko/01-one.md"
 ENGLISH = """\
@@ -66,13 +66,13 @@ def test_a_good_translation_passes(parts: TinyBook) -> None:
 
 
 def test_all_parts_are_seen() -> None:
-    found = anatomy(ENGLISH, "en", CONFIG)
+    found = anatomy(ENGLISH, "en", ("amsmath", "colon_fence", "dollarmath"))
     assert found.headings == [2]
     assert set(found.links) == {"that", "one", "two", "a.svg", "b.html", "e.html", "soft"}
     assert set(found.formulas) == {"a = \\text{}", "b = c", "t", "\\begin{align} x &= y \\end{align}"}
     assert set(found.code) == {"f"}
     names = {"{math} label=soft", "{admonition} class=exercise", "{dropdown}", "{code-block}", "```python"}
-    assert set(found.names) == names | {"{ref}`", "{cite}`", "{eq}`"}
+    assert set(found.directives) == names | {"{ref}`", "{cite}`", "{eq}`"}
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_all_parts_are_seen() -> None:
         ("$$b = c$$", "$$b = d$$", "formulas: lacks 'b = c' and adds 'b = d'"),
         ("$t$", "$u$", "formulas: lacks 't' and adds 'u'"),
         ("x &= y", "x &= z", "formulas: lacks"),
-        ("`f` 를", "`g` 를", "inline code: lacks 'f' and adds 'g'"),
-        ("`f` 를", "`f` `f` 를", "inline code: adds 'f'"),
+        ("`f` 를", "`g` 를", "code: lacks 'f' and adds 'g'"),
+        ("`f` 를", "`f` `f` 를", "code: adds 'f'"),
         ("<that>", "<other>", "links: lacks 'that' and adds 'other'"),
         ("one,two", "one", "links: lacks 'two'"),
         ("a.svg", "b.svg", "links: lacks 'a.svg'"),
@@ -99,5 +99,5 @@ def test_all_parts_are_seen() -> None:
 def test_every_difference_is_named_with_its_cell(parts: TinyBook, old: str, new: str, what: str) -> None:
     parts.edit(KO, old, new)
     (violation,) = check_parity(parts.book)
-    assert (violation.where, violation.cell) == (KO, "all")
-    assert violation.what.startswith(what)
+    assert (violation.file, violation.cell) == (KO, "all")
+    assert violation.problem.startswith(what)

@@ -9,35 +9,35 @@ from tests.polyglot_book.tiny_book import TinyBook
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("    ko: 쿼리\n", "", "terms: query: no text in ko"),
-        ("    ko: 쿼리\n", "    ko: ''\n", "terms: query: no text in ko"),
-        ("    ko: 쿼리\n", "    ko: 쿼리\n    ja: クエリ\n", "terms: query: unknown key 'ja'"),
+        ("    ko: 쿼리\n", "", "terms: query: 'ko' is a required property"),
+        ("    ko: 쿼리\n", "    ko: ''\n", "terms: query: ko: expected text in quotes, got ''"),
+        ("    ko: 쿼리\n", "    ko: 쿼리\n    ja: クエリ\n", "terms: query: expected a language of"),
         ("ko: [질의]", "ko: [쿼리]", "terms: query: '쿼리' is to be written and to be avoided"),
-        ("ko: [질의]", "ko: 질의", "terms: query: avoid: ko is not a list of texts"),
-        ("ko: [질의]", "ja: [질의]", "terms: query: avoid is not by language"),
-        ("note: {ko: 질의는", "note: {ja: 질의는", "terms: query: note is not by language"),
-        ("note: {ko: 질의는 쓰지 않는다}", "means: {en: a, ko: b, zh-TW: c}", "terms: query: means: no"),
-        (", ko: 위치}", "}", "labels: position: no text in ko"),
-        ("zh-TW: 位置", "zh-TW: 位置, avoid: {}", "labels: position: unknown key 'avoid'"),
-        ("labels:", "lables:", "unknown key 'lables'"),
-        ("labels:", "wording: {ko: [수]}\nlabels:", "wording: ko: "),
-        ("labels:", "wording: {ko: {'(수': 값}}\nlabels:", "wording: ko: "),
-        ("    ko: 쿼리\n", "    ko: 쿼리\n    gloss: perhaps\n", "terms: query: gloss is not by language"),
-        ("  query:\n", "  query: 5\n  other:\n", "terms: query is not a mapping"),
+        ("ko: [질의]", "ko: 질의", "terms: query: avoid: ko: '질의' is not of type 'array'"),
+        ("ko: [질의]", "ja: [질의]", "terms: query: avoid: expected a language of the book, got 'ja'"),
+        ("note: {ko: 질의는", "note: {ja: 질의는", "terms: query: note: expected a text, or"),
+        ("note: {ko: 질의는 쓰지 않는다}", "means: {en: a, ko: b, zh-TW: c}", "terms: query: means: 'zh-CN'"),
+        (", ko: 위치}", "}", "labels: position: 'ko' is a required property"),
+        ("zh-TW: 位置", "zh-TW: 位置, avoid: {}", "labels: position: expected a language of"),
+        ("labels:", "lables:", "Additional properties are not allowed ('lables'"),
+        ("labels:", "wording: {ko: [수]}\nlabels:", "wording: ko: ['수'] is not of type 'object'"),
+        ("labels:", "wording: {ko: {'(수': 값}}\nlabels:", "wording: ko: expected a regular expression"),
+        ("    ko: 쿼리\n", "    ko: 쿼리\n    gloss: perhaps\n", "terms: query: gloss: 'perhaps' is not"),
+        ("  query:\n", "  query: 5\n  other:\n", "terms: query: 5 is not of type 'object'"),
         ("labels:\n", "labels: [\n", "not valid YAML"),
-        ("  position:", "  a/b:", "labels: a/b: a key with a slash"),
+        ("  position:", "  a/b:", "labels: expected a key without a slash, got 'a/b'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_file_is_named(tiny: TinyBook, old: str, new: str, what: str) -> None:
     assert read_terms(tiny.book)[1] == []
     tiny.edit("terms.yml", old, new)
-    violations = [each for each in read_terms(tiny.book)[1] if each.what.startswith(what)]
-    assert [each.where for each in violations] == ["terms.yml"], read_terms(tiny.book)[1]
+    (first, *_) = [str(each) for each in read_terms(tiny.book)[1] if each.problem.startswith(what)]
+    assert first.startswith("terms.yml: ")
 
 
 def test_a_missing_file_is_a_violation_and_no_file_is_none(tiny: TinyBook) -> None:
     (tiny.root / "terms.yml").unlink()
-    assert [each.what for each in read_terms(tiny.book)[1]] == ["no such file"]
+    assert [each.problem for each in read_terms(tiny.book)[1]] == ["no such file"]
     tiny.edit("_config.yml", "    polyglot_terms: terms.yml\n", "")
     assert read_terms(tiny.book)[1] == []
 

@@ -4,7 +4,7 @@ import pytest
 
 from polyglot_book.chapters import text_hash
 from polyglot_book.edits import sync
-from polyglot_book.translations import check_translations, code_for, table
+from polyglot_book.translations import check_translations, code_in, table
 from tests.polyglot_book.tiny_book import CODE, TinyBook
 
 KO = "chapters/ko/01-one.md"
@@ -33,7 +33,7 @@ def test_a_whole_book_has_no_violation(tiny: TinyBook) -> None:
             f', "of": "{text_hash("# 1. Queries and keys")}"',
             "",
             "title",
-            "nothing says which reference text",
+            "it has no `of`",
         ),
         (KO, '"id": "why"', '"id": "extra"', "why", "missing; run `make sync`"),
         (KO, '"id": "why"', '"id": "extra"', "extra", "the reference has no such cell"),
@@ -83,8 +83,9 @@ def test_whole_chapters_and_folders(tiny: TinyBook) -> None:
     tiny.write("chapters/fr/01-one.md", "x")
     tiny.write("chapters/zh-CN/01-one.md", "a cell without an id")
     assert messages(tiny) == [
-        'chapters/zh-CN/01-one.md: line 1: a markdown cell without id; open it with +++ {"id": "…"}',
-        "chapters/fr: a language unknown to _config.yml; name it in polyglot_languages or remove it",
+        "chapters/zh-CN/01-one.md: line 1: markdown cell: expected a header with an id, got {}; "
+        'correct its header, as in +++ {"id": "why-scale"}',
+        "chapters/fr: a language unknown to _config.yml; add it to polyglot_languages or remove it",
         "chapters/ko/01-one.md: the chapter is missing; run `make sync`",
         "chapters/ko/02-two.md: a chapter that the reference lacks; write chapters/en/02-two.md first, "
         "or remove this file",
@@ -105,7 +106,7 @@ def test_a_chapter_has_one_form_and_sync_writes_it(tiny: TinyBook, old: str, new
     before = tiny.read(KO)
     tiny.edit(KO, old, new)
     assert [each.split(" ")[2] for each in messages(tiny)] == [f"{line}:"] * (line > 0)
-    sync(tiny.book, lambda said: None)
+    sync(tiny.book, lambda line: None)
     assert tiny.read(KO) == before
     assert messages(tiny) == []
 
@@ -126,9 +127,12 @@ def test_another_kind_of_cell(tiny: TinyBook) -> None:
     assert messages(tiny) == [f"{KO}#setup: a markdown cell, code in the reference; make it code"]
 
 
-def test_only_the_argument_changes() -> None:
+def test_only_the_argument_changes(tiny: TinyBook) -> None:
     source = "a.set_language('en')\nb = 'en'\nset_language( \"en\" )"
-    assert code_for(source, "zh-TW") == "a.set_language('zh-TW')\nb = 'en'\nset_language( \"zh-TW\" )"
+    expected = "a.set_language('zh-TW')\nb = 'en'\nset_language( \"zh-TW\" )"
+    assert code_in(tiny.book, source, "zh-TW") == expected
+    tiny.edit("_config.yml", "    polyglot_language_call: set_language\n", "")
+    assert code_in(tiny.book, source, "zh-TW") == source
 
 
 def test_line_ends_of_windows_are_one_violation_and_sync_mends_them(tiny: TinyBook) -> None:

@@ -13,12 +13,12 @@ ENTRY = (
 
 
 def check(tiny: TinyBook, code: str, text: str, metadata: str = "") -> list[str]:
-    """Add a cell to one language; return what is said of it."""
+    """Add a cell to one language; return the problems in it."""
     name = f"chapters/{code}/01-one.md"
     tiny.write(name, tiny.read(name) + f'\n+++ {{"id": "new"{metadata}}}\n\n{text}\n')
     violations = check_wording(tiny.book)
-    assert {(each.where, each.cell) for each in violations} <= {(name, "new")}
-    return [each.what for each in violations]
+    assert {(each.file, each.cell) for each in violations} <= {(name, "new")}
+    return [each.problem for each in violations]
 
 
 def test_natural_text_passes(tiny: TinyBook) -> None:
@@ -70,14 +70,14 @@ def test_syntax_is_what_the_site_understands(tiny: TinyBook, text: str) -> None:
     # With its extensions the site's parser knows these, and without them the page prints them as they are.
     assert check(tiny, "zh-TW", text) == ["Simplified characters 这个"]
     tiny.edit("_config.yml", "[amsmath,", "[attrs_inline, attrs_block, substitution, amsmath,")
-    assert "lang" not in str(anatomy(text, "zh-TW", tiny.book.config).prose)
-    assert "{" not in str(anatomy(text, "zh-TW", tiny.book.config).prose)
+    assert "lang" not in str(anatomy(text, "zh-TW", tiny.book.extensions).prose)
+    assert "{" not in str(anatomy(text, "zh-TW", tiny.book.extensions).prose)
 
 
 def test_alternative_text_in_english_is_found(tiny: TinyBook) -> None:
     tiny.edit("chapters/ko/01-one.md", "alt: 정사각형", f"alt: {SENTENCE}")
     (violation,) = check_wording(tiny.book)
-    assert (violation.cell, violation.what[:15]) == ("draw", "not translated:")
+    assert (violation.cell, violation.problem[:15]) == ("draw", "not translated:")
 
 
 def test_in_a_language_of_latin_letters_only_the_same_paragraph_is_found(tiny: TinyBook) -> None:
@@ -101,7 +101,7 @@ def test_in_a_language_of_latin_letters_only_the_same_paragraph_is_found(tiny: T
         french.replace("쿼리는 키마다 묻고 $q_i$ 는 한 행이다. `x` 와 [이유](#why)를 보라.", paragraph),
     )
     (violation,) = check_wording(tiny.book)
-    assert (violation.where, violation.cell) == ("chapters/fr/01-one.md", "why")
+    assert (violation.file, violation.cell) == ("chapters/fr/01-one.md", "why")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_mark_ends_where_its_element_ends(tiny: TinyBook, text: str) -> None
 
 def test_alternative_text_in_the_other_script_is_found(tiny: TinyBook) -> None:
     tiny.edit("chapters/zh-CN/01-one.md", "alt: 正方形图", "alt: 正方形圖")
-    assert [each.what for each in check_wording(tiny.book)] == ["Traditional characters 圖"]
+    assert [each.problem for each in check_wording(tiny.book)] == ["Traditional characters 圖"]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def glossed(tiny: TinyBook, text: str) -> list[str]:
     cell = f'+++ {{"id": "new"}}\n\n{text}\n\n+++ {{"id": "title"'
     tiny.edit(name, "description: tiny\n", "description: tiny\nneeds: []\n")
     tiny.edit(name, '+++ {"id": "title"', cell)
-    return [each.cell for each in check_wording(tiny.book) if "is used first here" in each.what]
+    return [each.cell for each in check_wording(tiny.book) if "the first use of" in each.problem]
 
 
 @pytest.mark.parametrize(
@@ -219,4 +219,4 @@ def test_a_term_of_everyday_words_and_part_of_a_longer_one_needs_no_name(tiny: T
     )
     assert glossed(tiny, "쿼리 행렬(query matrix)") == ["why"]
     tiny.edit("terms.yml", "    ko: 쿼리\n", "    ko: 쿼리\n    gloss: false\n")
-    assert [each for each in check_wording(tiny.book) if "is used first here" in each.what] == []
+    assert [each for each in check_wording(tiny.book) if "the first use of" in each.problem] == []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from string import Template
 
 from polyglot_book.chapters import read_all, text_hash
 from polyglot_book.config import Book
-from polyglot_book.freshness import Inputs, Memory, Run, result_hash
+from polyglot_book.freshness import Inputs, Run, Runs, result_hash
 from polyglot_book.ipynb import write_notebook
 from polyglot_book.notebooks import make_notebook
-from polyglot_book.violations import Violation
 
 CONFIG = """\
 title: Tiny
@@ -20,6 +20,7 @@ sphinx:
     polyglot_folder: book
     polyglot_terms: terms.yml
     polyglot_library: [src/tinylib]
+    polyglot_language_call: set_language
     polyglot_languages:
       en: {locale: en, name: English, title: Tiny}
       zh-TW: {locale: zh_TW, name: 繁體中文, title: 小書, tagline: 一本小書}
@@ -57,18 +58,32 @@ tinylib.set_language("{code}")
 x = 6
 ```
 """
-DRAW = """\
-```{{code-cell}} ipython3
+CHAPTER = Template("""\
+---
+html_meta:
+  description: tiny
+---
+
++++ {"id": "title"$of_title}
+
+# $number. $title
+
+$code
++++ {"id": "why"$of_why}
+
+$why
+
+```{code-cell} ipython3
 ---
 id: draw
-{of}tags: [hide-input]
+${of_alt}tags: [hide-input]
 mystnb:
   image:
-    alt: {alt}
+    alt: $alt
 ---
 tinylib.square(x * 7)
 ```
-"""
+""")
 LIBRARY = """\
 language = "en"
 
@@ -96,34 +111,12 @@ def square(side):
 
 def chapter_text(code: str, number: str = "1") -> str:
     """Write one chapter in one language."""
-    _, prose, alt = PROSE[code]
-
-    def block_break(cell_id: str, english: str) -> str:
-        return f'+++ {{"id": "{cell_id}"' + (f', "of": "{text_hash(english)}"' if code != "en" else "") + "}"
-
-    def heading(language: str) -> str:
-        return f"# {number}. {PROSE[language][0]}"
-
-    of = f"of: {text_hash(PROSE['en'][2])}\n" if code != "en" else ""
-    return "\n".join(
-        [
-            "---",
-            "html_meta:",
-            "  description: tiny",
-            "---",
-            "",
-            block_break("title", heading("en")),
-            "",
-            heading(code),
-            "",
-            CODE.format(code=code),
-            block_break("why", PROSE["en"][1]),
-            "",
-            prose,
-            "",
-            DRAW.format(alt=alt, of=of),
-        ]
-    )
+    texts = dict(zip(("title", "why", "alt"), PROSE[code], strict=True))
+    hashes = dict.fromkeys(("of_title", "of_why", "of_alt"), "")
+    if code != "en":
+        title, why, alt = map(text_hash, (f"# {number}. {PROSE['en'][0]}", *PROSE["en"][1:]))
+        hashes = {"of_title": f', "of": "{title}"', "of_why": f', "of": "{why}"', "of_alt": f"of: {alt}\n"}
+    return CHAPTER.substitute(texts, **hashes, number=number, code=CODE.format(code=code))
 
 
 class TinyBook:
@@ -158,8 +151,7 @@ class TinyBook:
     def pretend_to_execute(self) -> None:
         """Store notebooks as if they had been executed, without starting a kernel."""
         book = self.book
-        memory, names = Memory(book), set()
-        inputs = Inputs(book, memory.library_hash())
+        runs, names, inputs = Runs(book), set(), Inputs(book)
         for (code, stem), chapter in read_all(book)[0].items():
             notebook = make_notebook(chapter)
             number = 0
@@ -169,11 +161,6 @@ class TinyBook:
                     cell.execution_count = number
             write_notebook(notebook, book.notebooks_dir(code) / f"{stem}.ipynb")
             before = inputs.hash(inputs.of_chapter(code, chapter.text), None)
-            memory.add(Run(f"{code}/{stem}", before, result_hash(notebook)))
+            runs.add(Run(f"{code}/{stem}", before, result_hash(notebook)))
             names.add(f"{code}/{stem}")
-        memory.write(names)
-
-
-def found(violations: list[Violation]) -> set[tuple[str, str]]:
-    """Give file and cell of each violation."""
-    return {(each.where, each.cell) for each in violations}
+        runs.write(names)

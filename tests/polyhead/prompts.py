@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tests.polyhead.models import TableModel
 
 BATCH, LENGTH, SOURCE, VOCAB, END = 3, 5, 7, 11, 2
-PENALTIES = [0.0, 0.6, 1.0, 2.5]
 PROMPTS = st.lists(
     st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=6), min_size=BATCH, max_size=BATCH
 )

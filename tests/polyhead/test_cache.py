@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import math
 
 import pytest
@@ -296,3 +297,34 @@ def test_a_cache_of_one_attention_survives_a_call_that_fails():
     hook.remove()
     again, _ = module(x[:, 3:], is_causal=True, cache=cache, head_gates=gates)
     assert_close(again, module(x, is_causal=True)[0][:, 3:], **EXACT)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_goes_its_own_way(copied):
+    model, tokens = decoder_only(VOCAB), torch.randint(0, VOCAB, (BATCH, 5))
+    with torch.no_grad():
+        cache = model.new_cache()
+        model(tokens[:, :3], cache=cache)
+        other = copied(cache)
+        first, second = torch.arange(2 * len(tokens)).view(2, -1, 1) % VOCAB
+        model(first, cache=cache), model(second, cache=other)
+        for branch, token in ((cache, first), (other, second)):
+            whole = torch.cat((tokens[:, :3], token, tokens[:, 3:]), dim=1)
+            assert_close(model(tokens[:, 3:], cache=branch), model(whole)[:, 4:], **EXACT)
+    one = filled()
+    two, (keys, _) = copied(one), one.read()
+    add(one, pair(1)), add(two, pair(1))
+    assert torch.equal(one.read()[0][:, :, :3], keys) and not torch.equal(one.read()[0], two.read()[0])
+
+
+@pytest.mark.parametrize("select", [False, True])
+def test_a_cache_made_in_inference_mode_goes_on_without_it(select):
+    model, tokens = decoder_only(VOCAB), torch.randint(0, VOCAB, (BATCH, 5))
+    cache = model.new_cache()
+    with torch.inference_mode():
+        model(tokens[:, :3], cache=cache)
+        if select:
+            cache.select(torch.arange(len(tokens)))
+    with torch.no_grad():
+        found = [model(tokens[:, i : i + 1], cache=cache) for i in (3, 4)]
+        assert_close(torch.cat(found, dim=1), model(tokens)[:, 3:], **EXACT)

@@ -194,6 +194,19 @@ def test_bad_input(call, message):
         call()
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_refused_update_leaves_the_cache_as_it_was(fixed):
+    cache = filled(3, fixed)
+    before = [tensor.clone() for tensor in cache.read()]
+    for key in (KEY[..., :4], KEY[:, :1], KEY[:1], KEY.double()):
+        with pytest.raises(ValueError):
+            cache.update(key, key)
+    with pytest.raises(ValueError):
+        cache.select(torch.tensor([0, 3]))
+    assert_close(list(cache.read()), before, rtol=0, atol=0)
+
+
 @torch.no_grad()
 def test_one_compiled_layer_serves_every_length(unchecked):
     layer = DecoderLayer(6, 3, cross_attention=False).eval()

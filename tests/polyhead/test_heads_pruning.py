@@ -143,5 +143,5 @@ def test_keys_and_values_go_with_the_last_head_that_asks_them(off, left):
 
 
 def test_groups_must_stay_alike():
-    with pytest.raises(ValueError, match=r"off must .* of 2, got heads \[1, 2, 3, 4, 5\] left"):
+    with pytest.raises(ValueError, match=r"heads must .* of 2, got \[1, 2, 3, 4, 5\] left"):
         heads.prune(grouped(), [Head("encoder", 0, 0)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 
 import pytest
 import torch
@@ -201,17 +200,6 @@ def test_last_norm_with_pre_norm_only(kind):
     assert_close(unscaled.var(dim=-1, correction=0), torch.ones(BATCH, LENGTH).double(), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer, Encoder, Decoder])
-def test_state_dict_round_trip(kind):
-    module, other = make(kind, norm_first=True), make(kind, norm_first=True)
-    arguments = asked(module, tokens())
-    file = io.BytesIO()
-    torch.save(module.state_dict(), file)
-    file.seek(0)
-    other.load_state_dict(torch.load(file, weights_only=True), strict=True)
-    assert_close(other(*arguments), module(*arguments), rtol=0, atol=0)
-
-
 @both_norms
 @pytest.mark.parametrize("kind", [Encoder, Decoder])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
@@ -240,23 +228,3 @@ def test_compiles_into_one_graph(kind, in_one_graph):
     options = {"mask": TOKENS[:, None], "head_gates": gates if kind in (Encoder, Decoder) else gates[0]}
     compiled = in_one_graph(module)
     assert_close(compiled(*arguments, **options), module(*arguments, **options))
-
-
-@both_norms
-def test_parts_compile_into_one_graph(norm_first, in_one_graph):
-    network, residual, x = FeedForward(EMBED_DIM), Residual(EMBED_DIM, norm_first), tokens().float()
-
-    def sublayer(x):
-        return residual.leave(x, network(residual.enter(x)))
-
-    assert_close(in_one_graph(sublayer)(x), sublayer(x))
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer, Encoder, Decoder])
-def test_shapes_are_known_without_numbers(kind):
-    module = make(kind).to("meta")
-    arguments = [argument.to("meta") for argument in asked(module, tokens())]
-    output, _ = module(*arguments, mask=TOKENS[:, None].to("meta"), need_weights=True)
-    assert output.is_meta
-    assert output.shape == (BATCH, LENGTH, EMBED_DIM)

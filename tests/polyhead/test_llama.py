@@ -175,10 +175,10 @@ def norm_after_turning(model):
     for attention in each_attention(model):
         rotary, norms = attention.rotary, (attention.query_norm, attention.key_norm)
 
-        def turned(x, norm, positions, earlier, rotary=rotary, norms=norms):
-            return norm(rotary(x, torch.arange(earlier, earlier + x.shape[2])))
+        def turned(x, norm, positions, start, rotary=rotary, norms=norms):
+            return norm(rotary(x, torch.arange(start, start + x.shape[2])))
 
-        attention._turned = turned
+        attention._normalize_and_rotate = turned
 
 
 def norm_missing(model):

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  in the tables, each case is one line
 """Rotary positions, QK-norm, windows and sinks in the attention, in layers and in models."""
 
 from __future__ import annotations
@@ -28,13 +29,12 @@ from polyhead import (
     attention_scores,
     causal_mask,
     copy_weights,
-    document_mask,
     padding_mask,
     window_mask,
 )
 from polyhead.heads import Head, ablate, prune
 from tests.polyhead.hugging_face import transformers
-from tests.polyhead.memory import LargestFloat
+from tests.polyhead.memory import largest_float
 from tests.polyhead.torch_twins import stirred
 
 BATCH, LENGTH, EMBED_DIM, HEADS, KV_HEADS, HEAD_DIM, WINDOW = 3, 11, 26, 6, 2, 10, 4
@@ -64,17 +64,14 @@ def tokens(length: int = LENGTH, dtype: torch.dtype = torch.float64) -> torch.Te
 
 def by_hand(module, x, allowed, positions=None):
     """One head after the other, one query after the other."""
-    places = (
-        torch.arange(x.shape[1]).expand(x.shape[:2]) if positions is None else positions.expand(x.shape[:2])
-    )
+    places = (torch.arange(x.shape[1]) if positions is None else positions).expand(x.shape[:2])
     projected = F.linear(x, module.input_projection.weight, module.input_projection.bias)
     q, k, v = projected.split(module.sizes, dim=-1)
     outputs, weights = [], torch.zeros(len(x), HEADS, x.shape[1], x.shape[1], dtype=x.dtype)
     for head in range(HEADS):
         group = head // (HEADS // KV_HEADS)
-        own = [
-            part[..., i * HEAD_DIM : (i + 1) * HEAD_DIM] for part, i in ((q, head), (k, group), (v, group))
-        ]
+        columns = ((q, head), (k, group), (v, group))
+        own = [part[..., i * HEAD_DIM : (i + 1) * HEAD_DIM] for part, i in columns]
         for i, norm in enumerate((module.query_norm, module.key_norm)):
             if norm is not None:
                 own[i] = F.rms_norm(own[i], (HEAD_DIM,), norm.weight, norm.eps)
@@ -130,12 +127,10 @@ def test_what_is_not_asked_for_is_not_there():
     names += ["output_projection.weight", "output_projection.bias"]
     assert [name for name, _ in MultiHeadAttention(6, 3).named_parameters()] == names
     with_all = make(**OPTIONS["all"])
-    assert [name for name in with_all.state_dict() if name not in names] == [
-        "sinks",
-        "query_norm.weight",
-        "key_norm.weight",
-    ]
+    further = [name for name in with_all.state_dict() if name not in names]
+    assert further == ["sinks", "query_norm.weight", "key_norm.weight"]
     assert (with_all.query_norm.weight.shape, with_all.sinks.shape) == ((HEAD_DIM,), (HEADS,))
+    assert not MultiHeadAttention(6, 3, sinks=True).sinks.any()
     assert "head_dim=10, window=4" in repr(with_all)
     torch.manual_seed(5)
     plain = MultiHeadAttention(20, 2)
@@ -161,13 +156,6 @@ def test_positions_given_and_counted(need_weights):
     assert not torch.isclose(expected, counted)[1:, 2:].any(dim=-1).all()
 
 
-def test_positions_of_any_integers():
-    module, x = make(rotary=ROTARY), tokens()
-    expected, _ = module(x, is_causal=True)
-    for dtype in (torch.int8, torch.int16, torch.int32):
-        assert_close(module(x, is_causal=True, positions=torch.arange(LENGTH).to(dtype))[0], expected)
-
-
 def test_positions_mean_nothing_to_an_attention_that_knows_none():
     module, x = make(), tokens()
     assert_close(module(x, positions=torch.arange(LENGTH) * 7), module(x), rtol=0, atol=0)
@@ -186,19 +174,15 @@ def test_step_by_step_is_all_at_once(options, need_weights):
     places = (real.cumsum(dim=1) - 1).clamp(min=0)
     for mask, positions in ((None, None), (None, places[0]), (real, None), (real, places)):
         keys = None if mask is None else mask[:, None]
-        expected, expected_weights = module(
-            x, mask=keys, is_causal=True, need_weights=True, positions=positions
-        )
+        causal = {"is_causal": True}
+        expected, expected_weights = module(x, mask=keys, **causal, need_weights=True, positions=positions)
         cache, ends = KVCache(), (0, 1, 2, 8, LENGTH)
         for start, end in itertools.pairwise(ends):
-            found, weights = module(
-                x[:, start:end],
-                mask=None if keys is None else keys[..., :end],
-                is_causal=True,
-                need_weights=need_weights,
-                cache=cache,
-                positions=None if positions is None else positions[..., start:end],
-            )
+            part = {
+                "mask": None if keys is None else keys[..., :end],
+                "positions": None if positions is None else positions[..., start:end],
+            }
+            found, weights = module(x[:, start:end], **causal, **part, need_weights=need_weights, cache=cache)
             rows = slice(None) if mask is None else mask[:, start:end]
             assert_close(found[rows], expected[:, start:end][rows], **EXACT)
             if need_weights and mask is None:
@@ -261,19 +245,6 @@ def test_positions_given_only_for_some_of_the_tokens():
 # ---- windows
 
 
-@with_weights
-@pytest.mark.parametrize("window", [1, 2, WINDOW, LENGTH, 99])
-def test_a_window_reaches_exactly_so_far(window, need_weights):
-    module, x = make(window=window), tokens()
-    output, _ = module(x, is_causal=True, need_weights=need_weights)
-    for changed in (0, 3, LENGTH - 1):
-        other = x.clone()
-        other[:, changed] += 1
-        moved = (module(other, is_causal=True, need_weights=need_weights)[0] - output).abs().amax(dim=(0, 2))
-        reached = [changed <= i < changed + window for i in range(LENGTH)]
-        assert (moved > 1e-9).tolist() == reached
-
-
 @torch.no_grad()
 def test_a_window_counts_positions_where_they_are_given():
     """Padding in the midst counts no position: what is left is as without it."""
@@ -288,24 +259,13 @@ def test_a_window_counts_positions_where_they_are_given():
     assert not torch.isclose(by_order[:, real], expected)[:, 3:6].any(dim=-1).all()
 
 
-@torch.no_grad()
-def test_a_window_and_documents():
-    module, x = make(window=WINDOW, rotary=ROTARY), tokens()
-    documents = torch.tensor([0] * 5 + [1] * 6)
-    found, _ = module(x, mask=document_mask(documents), is_causal=True)
-    for part in (slice(0, 5), slice(5, LENGTH)):
-        assert_close(found[:, part], module(x[:, part], is_causal=True)[0], **EXACT)
-
-
 # ---- sinks
 
 
 def test_sinks_are_gpt_oss():
     module, x = make(sinks=True), tokens()
-    q, k, v = F.linear(x, module.input_projection.weight, module.input_projection.bias).split(
-        module.sizes, dim=-1
-    )
-    q, k, v = (part.unflatten(-1, (-1, HEAD_DIM)).transpose(1, 2) for part in (q, k, v))
+    parts = module.input_projection(x).split(module.sizes, dim=-1)
+    q, k, v = (part.unflatten(-1, (-1, HEAD_DIM)).transpose(1, 2) for part in parts)
     theirs = transformers.models.gpt_oss.modeling_gpt_oss.eager_attention_forward
     owner = types.SimpleNamespace(sinks=module.sinks, num_key_value_groups=HEADS // KV_HEADS, training=False)
     hidden = torch.zeros(LENGTH, LENGTH).double().masked_fill(~causal_mask(LENGTH), -torch.inf)
@@ -314,22 +274,6 @@ def test_sinks_are_gpt_oss():
     assert_close(found_weights, weights, **EXACT)
     assert_close(found, module.output_projection(output.flatten(2)), **EXACT)
     assert (found_weights.sum(dim=-1) < 1).all()
-    assert found_weights.sum(dim=-1)[:, :, 0].max() < 0.99
-
-
-@with_weights
-@torch.no_grad()
-def test_a_sink_as_large_as_can_be_takes_all_and_a_small_one_nothing(need_weights):
-    module, x = make(sinks=True), tokens()
-    plain = make()
-    plain.load_state_dict({key: value for key, value in module.state_dict().items() if key != "sinks"})
-    options = {"is_causal": True, "need_weights": need_weights}
-    module.sinks.fill_(-80.0)
-    assert_close(module(x, **options)[0], plain(x, **options)[0], **EXACT)
-    module.sinks.fill_(80.0)
-    bias = module.output_projection.bias
-    assert_close(module(x, **options)[0], bias.expand(BATCH, LENGTH, -1), **EXACT)
-    assert MultiHeadAttention(6, 3, sinks=True).sinks.tolist() == [0.0] * 3
 
 
 @with_weights
@@ -380,38 +324,22 @@ def small(**options) -> MultiHeadAttention:
 
 REFUSED = {
     "an odd head": (lambda: small(head_dim=5, rotary=RotaryPositions(4)), "rotary.*head_dim = 5, got 4"),
-    "no size": (lambda: small(head_dim=0), "head_dim.*at least 1.*0"),
-    "no eps": (lambda: small(qk_norm=0.0), "qk_norm.*above 0.*0.0"),
-    "no window": (lambda: small(window=0), "window.*at least 1.*0"),
     "heads that do not divide": (lambda: MultiHeadAttention(20, 3), "num_heads.*embed_dim = 20.*3"),
-    "rotary of others": (lambda: small(rotary=ROTARY)(X, X + 1), "key must be None.*others"),
-    "a window of others": (lambda: small(window=2)(X, X + 1, is_causal=True), "key must be None.*others"),
+    "rotary of others": (lambda: small(rotary=ROTARY)(X, X + 1), "key must be None"),
+    "a window of others": (lambda: small(window=2)(X, X + 1, is_causal=True), "key must be None"),
     "a fixed cache": (lambda: small(rotary=ROTARY)(X, cache=KVCache(fixed=True)), "key must be None"),
     "a window both ways": (lambda: small(window=2)(X), "is_causal must be True.*window of 2"),
-    "positions of another length": (
-        lambda: small(rotary=ROTARY)(X, positions=torch.arange(2)),
-        r"positions.*num_queries = 3.*\(2,\)",
-    ),
-    "positions of another batch": (
-        lambda: small(window=2)(X, is_causal=True, positions=torch.zeros(3, 3).long()),
-        r"positions.*batch = 2.*\(3, 3\)",
-    ),
+    "positions of another length": (lambda: small(rotary=ROTARY)(X, positions=torch.arange(2)), r"positions.*num_queries = 3.*\(2,\)"),
+    "positions of another batch": (lambda: small(window=2)(X, is_causal=True, positions=torch.zeros(3, 3).long()), r"positions.*batch = 2.*\(3, 3\)"),
     "an encoder's window": (lambda: EncoderLayer(20, 2, window=2), "window must be None in an encoder.*2"),
-    "too few windows": (
-        lambda: Decoder(3, 20, 2, windows=[2, None]),
-        "windows must be one for each of 3 layers, got 2",
-    ),
-    "a window of a layer": (lambda: Decoder(1, 20, 2, windows=[0]), "window.*at least 1.*0"),
+    "too few windows": (lambda: Decoder(3, 20, 2, windows=[2, None]), "windows must be one for each of 3 layers, got 2"),
     "a head_dim of a layer": (lambda: Decoder(1, 20, 2, head_dim=7, rotary=ROTARY), "rotary.*7, got 10"),
-    "a source with rotary": (
-        lambda: copy_weights(small(rotary=ROTARY), small()),
-        "MultiHeadAttention must be made without rotary",
-    ),
+    "a source with rotary": (lambda: copy_weights(small(rotary=ROTARY), small()), "MultiHeadAttention must be made without rotary"),
     "a target with sinks": (lambda: copy_weights(small(), small(sinks=True)), "without sinks"),
     "a target with a window": (lambda: copy_weights(small(), small(window=2)), "without window"),
     "a target with norms": (lambda: copy_weights(small(), small(qk_norm=1.0)), "without query_norm"),
     "a target of another head_dim": (lambda: copy_weights(small(), small(head_dim=7)), "head_dim 10, got 7"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -419,16 +347,6 @@ REFUSED = {
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_refused_types():
-    with pytest.raises(TypeError, match=r"positions.*Integer.*float32"):
-        small(rotary=ROTARY)(X, positions=torch.ones(3))
-    with pytest.raises(TypeError, match=r"windows.*each of it an int or None"):
-        Decoder(2, 20, 2, windows=[2, "all"])
-    with pytest.raises(TypeError, match=r"rotary.*RotaryPositions or None"):
-        small(rotary=10_000)
 
 
 def test_own_sizes_can_be_copied():
@@ -444,24 +362,17 @@ LONG = 1024
 FEW = {"rotary": RotaryPositions(4), "qk_norm": 0.1, "sinks": True}
 
 
-def largest(module: nn.Module, *arguments, **options) -> int:
-    with LargestFloat() as mode:
-        output = module(*arguments, **options)
-        (output[0] if isinstance(output, tuple) else output).sum().backward()
-    return mode.numel
-
-
 @pytest.mark.parametrize(
     "options", [{}, FEW, {"window": LONG}, {"rotary": RotaryPositions(4)}], ids=lambda each: ", ".join(each)
 )
 def test_no_matrix_of_queries_and_keys_unless_asked_for(options):
     module = MultiHeadAttention(8, 2, num_kv_heads=1, **options)
     x = torch.randn(1, LONG, 8, requires_grad=True)
-    assert largest(module, x, is_causal=True) <= 24 * LONG
+    assert largest_float(module, x, is_causal=True) <= 24 * LONG
     mask = torch.arange(LONG) < 700
     if "window" not in options:
-        assert largest(module, x, mask=mask) <= 24 * LONG
-    assert largest(module, x, is_causal=True, need_weights=True) >= LONG**2
+        assert largest_float(module, x, mask=mask) <= 24 * LONG
+    assert largest_float(module, x, is_causal=True, need_weights=True) >= LONG**2
 
 
 @pytest.mark.parametrize("length", [LONG, 1])
@@ -497,7 +408,7 @@ def test_a_whole_model_makes_no_matrix_either():
     embedding = TokenEmbedding(3, 8, positions=None)
     options = {"norm": "rms", "norm_first": True, "num_kv_heads": 1, "dropout": 0.0, **FEW}
     model = DecoderOnly(embedding, Decoder(1, 8, 2, cross_attention=False, ffn_dim=8, **options))
-    assert largest(model, torch.zeros(1, LONG).long()) <= 24 * LONG
+    assert largest_float(model, torch.zeros(1, LONG).long()) <= 24 * LONG
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -509,7 +420,7 @@ def test_compiles_into_one_graph(in_one_graph, options):
     assert_close(in_one_graph(model)(IDS, mask), model(IDS, mask), **EXACT)
 
 
-@pytest.mark.parametrize("need_weights", [False, True])
+@with_weights
 def test_under_autocast(need_weights):
     module, x = make(torch.float32, **OPTIONS["all"]), tokens(dtype=torch.float32)
     expected, _ = module(x, is_causal=True)
@@ -628,3 +539,13 @@ def test_rotary_reaches_encoders_too():
     found = both.attention_weights(ids, ids, mask, mask)
     for kind, right in zip(found, both.attention_weights(few, few), strict=True):
         assert_close([each[:, :, mask[0]][..., mask[0]] for each in kind], list(right), **EXACT)
+
+
+def test_a_large_sink_does_not_overflow_in_half_precision():
+    module = MultiHeadAttention(256, 2, sinks=True).half().eval()
+    x = torch.randn(1, 5, 256).half()
+    with torch.no_grad():
+        module.sinks.copy_(torch.tensor([6000.0, -6000.0]))
+        fused, (explicit, _) = module(x)[0], module(x, need_weights=True)
+    assert explicit.isfinite().all()
+    assert_close(fused, explicit, rtol=1e-2, atol=1e-3)

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import copy
-import io
 import math
 
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from polyhead import KVCache, MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
-from tests.polyhead.memory import LargestFloat
+from tests.polyhead.memory import largest_float
 
 BATCH, QUERIES, KEYS, HEADS, HEAD_DIM = 2, 3, 5, 6, 7
 EMBED_DIM = HEADS * HEAD_DIM
@@ -84,20 +81,6 @@ def test_groups_need_fewer_parameters(num_kv_heads):
     assert sum(parameter.numel() for parameter in module.parameters()) == expected
 
 
-def test_number_of_parameters_and_names():
-    sizes = {name: tuple(p.shape) for name, p in MultiHeadAttention(512, 8).named_parameters()}
-    assert sizes == {
-        "input_projection.weight": (1536, 512),
-        "input_projection.bias": (1536,),
-        "output_projection.weight": (512, 512),
-        "output_projection.bias": (512,),
-    }
-    assert sum(math.prod(size) for size in sizes.values()) == 1_050_624
-    assert repr(MultiHeadAttention(6, 3, 1)).startswith(
-        "MultiHeadAttention(\n  embed_dim=6, num_heads=3, num_kv_heads=1\n"
-    )
-
-
 # ---- missing arguments, and the paths they choose
 
 
@@ -144,12 +127,6 @@ def test_with_and_without_weights_it_is_the_same(dtype, mask, is_causal):
         assert torch.isfinite(one).all()
 
 
-def test_mask_that_forbids_nothing_changes_nothing():
-    module, arguments = module_of(), inputs()
-    everyone = torch.ones(BATCH, QUERIES, KEYS, dtype=torch.bool)
-    assert_close(module(*arguments, mask=everyone)[0], module(*arguments)[0])
-
-
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_what_mask_and_causality_hide_together_may_be_rubbish(need_weights):
     """The mask alone would let the first query see the last token."""
@@ -179,57 +156,7 @@ def test_causal_is_the_causal_mask(need_weights):
         assert_close((weights > 0).all(dim=1).all(dim=0), torch.ones(KEYS, KEYS).tril().bool())
 
 
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_causal_leaks_nothing_from_the_future(need_weights):
-    module, x = module_of(), torch.randn(BATCH, KEYS, EMBED_DIM).double()
-    output, _ = module(x, is_causal=True, need_weights=need_weights)
-    for i in range(KEYS):
-        changed = x.clone()
-        changed[:, i:] += 100
-        again, _ = module(changed, is_causal=True, need_weights=need_weights)
-        assert_close(again[:, :i], output[:, :i], rtol=1e-13, atol=1e-13)
-        assert not torch.isclose(again[:, i], output[:, i]).all()
-
-
-def test_causal_with_more_keys_than_queries_is_aligned_at_the_end():
-    module, (query, key, value) = module_of(), inputs()
-    output, weights = module(query, key, value, is_causal=True, need_weights=True)
-    assert_close(output, module(query, key, value, mask=causal_mask(QUERIES, KEYS))[0])
-    assert_close(weights[0, 0] > 0, torch.ones(QUERIES, KEYS).tril(KEYS - QUERIES).bool())
-    assert_close(module(query, key, value, is_causal=True)[0], output)
-
-
 # ---- a cache of keys and values
-
-
-@pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("num_kv_heads", [None, 2])
-@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=10)
-@torch.no_grad()
-def test_step_by_step_is_all_at_once(num_kv_heads, need_weights, steps, masked):
-    module = module_of(num_kv_heads=num_kv_heads)
-    total = sum(steps)
-    x = torch.randn(BATCH, total, EMBED_DIM).double()
-    mask = None
-    if masked:
-        mask = torch.rand(BATCH, total, total) < 0.5
-    expected, expected_weights = module(x, mask=mask, is_causal=True, need_weights=need_weights)
-    cache, start = KVCache(), 0
-    for step in steps:
-        end = start + step
-        output, weights = module(
-            x[:, start:end],
-            mask=None if mask is None else mask[:, start:end, :end],
-            is_causal=True,
-            need_weights=need_weights,
-            cache=cache,
-        )
-        assert_close(output, expected[:, start:end])
-        if need_weights:
-            assert_close(weights, expected_weights[:, :, start:end, :end])
-        start = end
-    assert cache.read()[0].shape == (BATCH, num_kv_heads or HEADS, total, HEAD_DIM)
 
 
 def stop(*_):
@@ -266,20 +193,6 @@ def test_no_query_gets_nothing(options):
 
 
 # ---- gates
-
-
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_gate_zero_is_no_column_of_the_output_projection(need_weights):
-    module, arguments = module_of(), inputs()
-    for head in range(HEADS):
-        without = copy.deepcopy(module)
-        with torch.no_grad():
-            without.output_projection.weight[:, head * HEAD_DIM : (head + 1) * HEAD_DIM] = 0
-        gates = torch.ones(HEADS).double()
-        gates[head] = 0
-        output, _ = module(*arguments, head_gates=gates, need_weights=need_weights)
-        assert_close(output, without(*arguments)[0])
-        assert not torch.isclose(output, module(*arguments)[0]).all()
 
 
 def test_gates_one_change_nothing_and_others_scale():
@@ -409,72 +322,24 @@ LONG = {
 }
 
 
-def largest(dtype: torch.dtype = torch.float32, **options) -> int:
-    module = MultiHeadAttention(8, 2, num_kv_heads=1).to(dtype)
-    x = torch.randn(1, LENGTH, 8, dtype=dtype, requires_grad=True)
-    with LargestFloat() as mode:
-        output, _ = module(x, **options)
-        output.sum().backward()
-    return mode.numel
-
-
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("options", LONG.values(), ids=LONG.keys())
 def test_no_matrix_of_queries_and_keys_unless_asked_for(options, dtype):
-    assert largest(dtype, **options) <= 16 * LENGTH  # at most the three projections together
-    assert largest(dtype, need_weights=True, **options) >= 2 * LENGTH**2
+    module = MultiHeadAttention(8, 2, num_kv_heads=1).to(dtype)
+    x = torch.randn(1, LENGTH, 8, dtype=dtype, requires_grad=True)
+    assert largest_float(module, x, **options) <= 16 * LENGTH  # at most the three projections together
+    assert largest_float(module, x, need_weights=True, **options) >= 2 * LENGTH**2
 
 
 # ---- every place a module goes
 
 
-def test_state_dict_round_trip():
-    module, arguments = module_of(num_kv_heads=2), inputs()
-    other = MultiHeadAttention(EMBED_DIM, HEADS, num_kv_heads=2).double()
-    file = io.BytesIO()
-    torch.save(module.state_dict(), file)
-    file.seek(0)
-    other.load_state_dict(torch.load(file, weights_only=True), strict=True)
-    assert_close(other(*arguments), module(*arguments), rtol=0, atol=0)
-
-
-def test_deep_copy_is_independent():
-    module, arguments = module_of(dropout=0.5).eval(), inputs()
-    expected, _ = module(*arguments)
-    other = copy.deepcopy(module)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.zero_()
-    assert_close(other(*arguments)[0], expected, rtol=0, atol=0)
-    assert not other.training
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_moves_to_another_dtype_and_device(dtype):
-    module = MultiHeadAttention(EMBED_DIM, HEADS)
-    moved = module.to("cpu", dtype)
-    for need_weights in (False, True):
-        output, weights = moved(*inputs(dtype), is_causal=True, need_weights=need_weights)
-        assert output.dtype == dtype
-        assert weights is None or weights.dtype == dtype
-    gone = moved.to("meta")
-    output, weights = gone(
-        *(tensor.to("meta") for tensor in inputs(dtype)),
-        mask=causal_mask(QUERIES, KEYS).to("meta"),
-        is_causal=True,
-        need_weights=True,
-    )
-    assert (output.device.type, weights.device.type) == ("meta", "meta")
+def test_on_meta_it_gives_shapes():
+    module, arguments = module_of().to("meta"), (tensor.to("meta") for tensor in inputs())
+    options = {"mask": causal_mask(QUERIES, KEYS).to("meta"), "is_causal": True, "need_weights": True}
+    output, weights = module(*arguments, **options)
+    assert output.is_meta
     assert weights.shape == (BATCH, HEADS, QUERIES, KEYS)
-
-
-def test_in_inference_mode_and_under_autocast():
-    module, arguments = module_of(torch.float32), inputs(torch.float32)
-    expected, _ = module(*arguments)
-    with torch.inference_mode():
-        assert_close(module(*arguments)[0], expected)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert_close(module(*arguments)[0].float(), expected, rtol=0.05, atol=0.05)
 
 
 COMPILED = {

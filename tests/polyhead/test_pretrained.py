@@ -98,10 +98,6 @@ def test_bart_times_the_root_of_its_size():
     assert not torch.isclose(family.ours(unscaled), family.ours(loaded(family, model))).all()
 
 
-def test_gpt2_without_n_inner_has_four_times_its_size():
-    assert_same_model(FAMILIES["gpt2"], FAMILIES["gpt2"].make(n_inner=None))
-
-
 @each_family
 def test_every_row_of_the_table_of_positions_serves_and_there_is_no_other(family):
     model = family.make()
@@ -128,43 +124,31 @@ def test_the_gradients_are_the_same(family):
 # ---- the same attention
 
 
-def assert_same_weights(ours, theirs, queries):
-    assert len(ours) == len(theirs)
-    for mine, their in zip(ours, theirs, strict=True):
-        assert_close(mine.transpose(1, 2)[queries], their.transpose(1, 2)[queries], **EXACT)
+ATTENTIONS = {
+    "bert": ((IDS, MASK, SEGMENTS), {"attentions": MASK}),
+    "gpt2": ((IDS, MASK), {"attentions": MASK}),
+    "bart": (
+        (IDS, TARGET, MASK, TARGET_MASK),
+        {"encoder_attentions": MASK, "decoder_attentions": TARGET_MASK, "cross_attentions": TARGET_MASK},
+    ),
+}
 
 
-def test_bert_attends_as_in_transformers():
-    family = FAMILIES["bert"]
+@pytest.mark.parametrize("kind", ATTENTIONS)
+def test_it_attends_as_in_transformers_in_all_places(kind):
+    (arguments, places), family = ATTENTIONS[kind], FAMILIES[kind]
     model = family.make()
-    weights = loaded(family, model).attention_weights(IDS, MASK, SEGMENTS)
-    assert_same_weights(weights, family.theirs(model).attentions, MASK)
-
-
-def test_gpt2_attends_as_in_transformers():
-    family = FAMILIES["gpt2"]
-    model = family.make()
-    assert_same_weights(
-        loaded(family, model).attention_weights(IDS, MASK), family.theirs(model).attentions, MASK
-    )
-
-
-def test_bart_attends_as_in_transformers_in_all_three_places():
-    family = FAMILIES["bart"]
-    model = family.make()
-    ours, theirs = (
-        loaded(family, model).attention_weights(IDS, TARGET, MASK, TARGET_MASK),
-        family.theirs(model),
-    )
-    assert_same_weights(ours.encoder, theirs.encoder_attentions, MASK)
-    assert_same_weights(ours.decoder, theirs.decoder_attentions, TARGET_MASK)
-    assert_same_weights(ours.cross, theirs.cross_attentions, TARGET_MASK)
+    weights, theirs = loaded(family, model).attention_weights(*arguments), family.theirs(model)
+    for ours, (name, queries) in zip(weights if kind == "bart" else [weights], places.items(), strict=True):
+        for mine, their in zip(ours, theirs[name], strict=True):
+            assert_close(mine.transpose(1, 2)[queries], their.transpose(1, 2)[queries], **EXACT)
 
 
 @pytest.mark.parametrize(
     ("kind", "path", "of_theirs"),
     [
         ("bert", "encoder.layers.1.attention", "encoder.layer.1.attention.self.{}.bias"),
+        ("gpt2", "decoder.layers.1.self_attention", "h.1.attn.{}.bias"),
         ("bart", "encoder.layers.1.attention", "encoder.layers.1.self_attn.{}_proj.bias"),
         ("bart", "decoder.layers.2.self_attention", "decoder.layers.2.self_attn.{}_proj.bias"),
         ("bart", "decoder.layers.2.cross_attention", "decoder.layers.2.encoder_attn.{}_proj.bias"),
@@ -172,15 +156,7 @@ def test_bart_attends_as_in_transformers_in_all_three_places():
 )
 def test_the_keys_bias_is_kept_though_no_softmax_shows_it(kind, path, of_theirs):
     state, config = stored(kind)
-    names = ("query", "key", "value") if kind == "bert" else "qkv"
+    names = {"bert": ("query", "key", "value"), "gpt2": ["c_attn"], "bart": "qkv"}[kind]
     expected = torch.cat([state[of_theirs.format(name)] for name in names])
     ours = FAMILIES[kind].load(state, config)
     assert_close(ours.get_submodule(path).input_projection.bias.data, expected, rtol=0, atol=0)
-
-
-def test_gpt2_keeps_its_keys_bias_too():
-    state, config = stored("gpt2")
-    ours = FAMILIES["gpt2"].load(state, config)
-    for number, layer in enumerate(ours.decoder.layers):
-        expected = state[f"h.{number}.attn.c_attn.bias"]
-        assert_close(layer.self_attention.input_projection.bias.data, expected, rtol=0, atol=0)

@@ -9,14 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from polyhead import DecoderOnly, EncoderDecoder, EncoderOnly
-from tests.polyhead.hugging_face import (
-    FAMILIES,
-    VOCAB,
-    assert_same_model,
-    loaded,
-    stored,
-    transformers,
-)
+from tests.polyhead.hugging_face import FAMILIES, VOCAB, assert_same_model, loaded, stored, transformers
 
 each_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 
@@ -92,11 +85,8 @@ def test_the_dropout_is_the_configs():
         state, config = stored(kind)
         model = FAMILIES[kind].load(state, config | settings)
         modules = model.named_modules()
-        return {
-            ("embedding" in name, module.p)
-            for name, module in modules
-            if isinstance(module, torch.nn.Dropout)
-        }
+        dropouts = [(name, each) for name, each in modules if isinstance(each, torch.nn.Dropout)]
+        return {("embedding" in name, module.p) for name, module in dropouts}
 
     assert rates("bert", hidden_dropout_prob=0.37) == {(True, 0.37), (False, 0.37)}
     assert rates("gpt2", embd_pdrop=0.37, resid_pdrop=0.19) == {(True, 0.37), (False, 0.19)}

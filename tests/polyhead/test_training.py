@@ -50,8 +50,8 @@ def test_two_steps_by_hand():
     def error(model, rows):  # rows 0 and 1 are (3, 0) and (0, 5)
         return model(torch.tensor([[3.0, 0.0], [0.0, 5.0]])[rows]).sum(), 2
 
-    made = Recipe(1, 2, learning_rate=0.25, weight_decay=0.5, clip=100.0)
-    assert train(model, error, 2, made, report=quiet) == [(3 - 10 + 2 * 0.5) / 2]
+    once = Recipe(1, 2, learning_rate=0.25, weight_decay=0.5, clip=100.0)
+    assert train(model, error, 2, once, report=quiet) == [(3 - 10 + 2 * 0.5) / 2]
     assert_close(model.weight.detach(), torch.tensor([[1.0 * 0.875 - 0.25, -2.0 * 0.875 - 0.25]]))
     assert_close(model.bias.detach(), torch.tensor([0.25]))
 
@@ -62,8 +62,8 @@ def test_the_mean_is_over_tokens_and_a_long_gradient_is_shortened():
     start = model.weight.item()
     model.weight.register_hook(lambda gradient: seen.append(gradient.item()))
     hook = register_optimizer_step_pre_hook(lambda *_: seen.append(model.weight.grad.item()))
-    made = Recipe(1, 3, learning_rate=0.1, clip=0.25)
-    losses = train(model, lambda model, rows: (12 * model.weight.sum(), 6), 3, made, report=quiet)
+    once = Recipe(1, 3, learning_rate=0.1, clip=0.25)
+    losses = train(model, lambda model, rows: (12 * model.weight.sum(), 6), 3, once, report=quiet)
     hook.remove()
     assert_close(losses, [2 * start])
     assert_close(seen, [2.0, 0.25])
@@ -179,15 +179,15 @@ def test_it_goes_on_to_the_same_bits_and_a_finished_run_is_read(tmp_path):
 
 
 def test_it_is_kept_every_so_often_and_at_the_end(tmp_path, monkeypatch):
-    now, kept = [0.0], []
+    now, writes = [0.0], []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(checkpoint, "_write", lambda path, data: kept.append(round(now[0])))
+    monkeypatch.setattr(checkpoint, "_write", lambda path, data: writes.append(round(now[0])))
 
     def report(step, loss):
         now[0] += 7
 
     train(make(), loss, NUM_EXAMPLES, recipe(steps=11), folder=tmp_path, report=report, save_every=30)
-    assert kept == [35, 70]  # 35 is the first end of a step after 30; at 70 the run ends
+    assert writes == [35, 70]  # 35 is the first end of a step after 30; at 70 the run ends
 
 
 def other_size(folder):
@@ -332,7 +332,7 @@ def test_other_files_are_refused(tmp_path, content):
 
 
 def test_provenance_is_json_and_says_how_to_make_it_again():
-    got = json.loads(json.dumps(provenance("python -m polyhead_course.models.names train", recipe())))
-    assert got["command"] == "python -m polyhead_course.models.names train"
+    got = json.loads(json.dumps(provenance("python train.py", recipe())))
+    assert got["command"] == "python train.py"
     assert got["recipe"]["seed"] == 5
     assert (got["torch"], got["threads"], got["processes"]) == (torch.__version__, 1, 1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch._subclasses import FakeTensorMode
 from torch.testing import assert_close
 
 from polyhead import (
@@ -23,6 +25,7 @@ from polyhead import (
     transpose_output,
     transpose_qkv,
 )
+from tests.polyhead.whole_models import EXACT, VOCAB, decoder_only, encoder_only, ids
 
 BATCH, QUERIES, KEYS, HEADS, EMBED_DIM = 2, 3, 5, 7, 14
 Q, K, V = torch.randn(BATCH, QUERIES, 11), torch.randn(BATCH, KEYS, 11), torch.randn(BATCH, KEYS, 13)
@@ -105,3 +108,68 @@ def test_in_mixed_precision(make, arguments):
     first, second = (each[0] if isinstance(each, tuple) else each for each in (found, expected))
     assert first.dtype == torch.bfloat16
     assert_close(first.float(), second, rtol=0.05, atol=0.05)
+
+
+# Without a mask PyTorch's kernel is mapped row by row, and warns of it.
+mapped_slowly = pytest.mark.filterwarnings("ignore:There is a performance drop")
+
+
+@mapped_slowly
+@pytest.mark.parametrize("layout", ["right", "left"])
+@pytest.mark.parametrize("make", [encoder_only, decoder_only], ids=["encoder", "decoder"])
+def test_models_can_be_mapped_over_token_ids(make, layout):
+    model, tokens = make().eval(), ids()
+    mask = torch.arange(tokens.shape[1]) < torch.tensor([[7], [5], [3], [1]])
+    mask = mask if layout == "right" else mask.flip(1)
+    mapped = torch.vmap(model)(tokens[:, None], mask[:, None]).squeeze(1)
+    assert_close(mapped[mask], model(tokens, mask)[mask], **EXACT)
+
+
+@mapped_slowly
+def test_gradients_of_each_sequence_by_itself():
+    model, tokens = decoder_only().eval(), ids()
+    parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+    def loss(parameters, row):
+        logits = torch.func.functional_call(model, parameters, (row[None],))[0]
+        return F.cross_entropy(logits[:-1], row[1:].long())
+
+    each = torch.vmap(torch.func.grad(loss), (None, 0))(parameters, tokens)
+    for number, row in enumerate(tokens):
+        model.zero_grad()
+        loss(dict(model.named_parameters()), row).backward()
+        for name, parameter in model.named_parameters():
+            assert_close(each[name][number], parameter.grad, **EXACT)
+
+
+def test_padding_masks_can_be_mapped():
+    lens = torch.tensor([[2, 0], [5, 3]])
+    mapped = torch.vmap(padding_mask, (0, None))(lens, KEYS)
+    assert torch.equal(mapped, torch.stack([padding_mask(row, KEYS) for row in lens]))
+
+
+def test_fake_tensors_pass_outside_a_compiler():
+    model = decoder_only()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        logits = model(torch.zeros(3, 5).long(), padding_mask(torch.tensor([5, 2, 1]), 5)[:, 0])
+    assert logits.shape == (3, 5, VOCAB)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("make", [encoder_only, decoder_only], ids=["encoder", "decoder"])
+@pytest.mark.parametrize("padded", [False, True], ids=["no mask", "mask"])
+def test_exports_with_any_batch_and_length(make, padded):
+    model = make(learned=False).eval()
+    sizes = {0: torch.export.Dim("batch", min=2, max=64), 1: torch.export.Dim("length", min=2, max=64)}
+
+    def arguments(batch, length):
+        tokens = ids(length, batch=batch)
+        lens = torch.arange(batch)[:, None] % length + 1
+        return (tokens, torch.arange(length) < lens) if padded else (tokens,)
+
+    names = ("token_ids", "mask") if padded else ("token_ids",)
+    exported = torch.export.export(
+        model, arguments(3, 5), dynamic_shapes={name: sizes if name in names else None for name in names}
+    ).module()
+    others = arguments(5, 11)
+    assert_close(exported(*others), model(*others), **EXACT)

@@ -296,8 +296,7 @@ def curves(
     found = []
     for group in parts(axes, "line2d"):
         colour = re.search(r"(?:stroke|fill): (#\w+)", style(group))
-        has_line = group.find(f"{SVG}path") is not None
-        corners = shapes(group)[0].corners if has_line else marks(group)
+        corners = marks(group) if group.find(f"{SVG}path") is None else shapes(group)[0].corners
         found.append((colour[1] if colour else INK, [(x(place.x), y(place.y)) for place in corners]))
     return found
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
-from torch.testing import assert_close
 
 from polyhead import greedy_decode
 from polyhead.training import load
@@ -14,14 +11,12 @@ from polyhead_course.models.backwards import (
     CHECKPOINT,
     END,
     PAD,
-    RECIPE,
     START,
     load_model,
     make_pairs,
     make_words,
     read,
     spell,
-    train_backwards,
 )
 
 
@@ -35,9 +30,9 @@ def test_words_are_different_and_500_of_them_held_out():
 
 
 def test_a_pair_is_a_word_and_the_same_backwards():
-    source, given, target = ([spell(row) for row in ids] for ids in make_pairs(read("bad", "chafed", "a")))
+    source, shifted, target = ([spell(row) for row in ids] for ids in make_pairs(read("bad", "chafed", "a")))
     assert source == ["bad.___", "chafed.", "a._____"]
-    assert given == [">dab.__", ">defahc", ">a.____"]
+    assert shifted == [">dab.__", ">defahc", ">a.____"]
     assert target == ["dab.___", "defahc.", "a._____"]
 
 
@@ -60,14 +55,3 @@ def test_the_checkpoint_writes_every_held_out_word_backwards():
     )  # fmt: skip
     right = (written == target) | (target == PAD)
     assert right.all(dim=1).double().mean() == 1.0
-
-
-def test_a_short_run_begins_as_the_checkpoints_did_and_leaves_only_the_checkpoint(tmp_path, capsys):
-    path = tmp_path / "short.safetensors"
-    train_backwards(path, "a test", replace(RECIPE, steps=170))
-    assert list(tmp_path.iterdir()) == [path]
-    assert "step 170/170" in capsys.readouterr().err
-    facts = load(path).facts
-    assert facts["first_losses"][19] < facts["first_losses"][0] - 1
-    assert_close(facts["first_losses"], load(CHECKPOINT).facts["first_losses"], rtol=0.02, atol=0.0)
-    assert load_model(path).state_dict().keys() == load_model().state_dict().keys()

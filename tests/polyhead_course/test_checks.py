@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import math
 
+import numpy as np
 import pytest
 import torch
 
 import polyhead
-from attention_clinic.bugs import BUGS
+from attention_clinic import diagnose
 from attention_clinic.cases import Case, same
 from attention_clinic.trial import Trial
+from attention_clinic.wording import SENTENCES
 from polyhead_course.exercises import checks
 from polyhead_course.exercises.checks import verdict
 from polyhead_course.words import set_language
@@ -91,10 +93,8 @@ def test_every_name_that_a_check_knows_is_given_to_a_wrong_answer_and_to_no_othe
 
 def test_every_label_of_a_check_is_a_mistake_or_says_what_is_odd():
     labels = {key: label for key, label in terminology()["labels"].items() if key.startswith("check.")}
-    general = {"agrees", "raises", "no_tensor", "no_mask", "no_bool", "shape", "differs", *BUGS}
-    conduct = {"prints", "mutates", "reseeds", "settings", "never_ends", "not_deterministic"}
-    named = general | conduct | {name for _, name, _ in EVERY_WRONG}
-    assert {f"check.{name}" for name in named} == set(labels)
+    general = {"check.agrees", "check.no_bool", *(key for key in SENTENCES if key.startswith("check."))}
+    assert general | {f"check.{name}" for _, name, _ in EVERY_WRONG} == set(labels)
     for code in LANGUAGES:
         assert len({label[code] for label in labels.values()}) == len(labels)
 
@@ -130,7 +130,7 @@ ODD = {
     "is no function": (checks.multi_head, 3, "TypeError: 'int' object is not callable"),
     "is None": (checks.sinusoidal_positions, None, "TypeError: 'NoneType' object"),
     "forgets return": (checks.encoder_layer, lambda *inputs: None, "NoneType"),
-    "returns a list": (checks.attention, lambda *inputs: [attend(*inputs)], "list"),
+    "returns a list": (checks.attention, lambda *inputs: attend(*inputs).tolist(), "list"),
     "returns an empty tuple": (checks.masked_attention, lambda *inputs: (), "tuple"),
     "returns an array": (checks.attention, lambda *inputs: attend(*inputs).numpy(), "ndarray"),
     "returns ints": (checks.multi_head, lambda x, heads, W_O: x.long(), "torch.int64"),
@@ -221,3 +221,42 @@ def test_the_random_numbers_of_a_chapter_are_left_alone(check, capsys):
     before = torch.get_rng_state()
     check(RIGHT[check][0])
     assert torch.equal(torch.get_rng_state(), before)
+
+
+# ---- answers that are right in another type
+
+
+def test_integers_of_any_width_are_integers_and_other_dtypes_are_said_to_be_others(capsys):
+    (greedy, *_), (attention, *_) = RIGHT[checks.greedy], RIGHT[checks.attention]
+    checks.greedy(lambda *inputs: greedy(*inputs).int())
+    assert capsys.readouterr().out == text("check.agrees") + "\n"
+    checks.greedy(lambda *inputs: greedy(*inputs).double())
+    expected = text("check.dtype", expected=torch.int64, actual=torch.float64)
+    assert capsys.readouterr().out == expected + "\n"
+    checks.attention(lambda *inputs: attention(*inputs).long())
+    expected = text("check.dtype", expected=torch.float32, actual=torch.int64)
+    assert capsys.readouterr().out == expected + "\n"
+
+
+@pytest.mark.parametrize("kind", [np.bool_, torch.tensor, lambda truth: (truth, "why")])
+def test_truth_values_of_numpy_and_torch_are_as_good(kind, capsys):
+    (right, *_) = RIGHT[checks.sees_future]
+    checks.sees_future(lambda *inputs: kind(bool(right(*inputs))))
+    assert capsys.readouterr().out == text("check.agrees") + "\n"
+
+
+@pytest.mark.parametrize("check", [checks.exact_match, checks.mean_reciprocal_rank])
+def test_numbers_of_numpy_are_as_good(check, capsys):
+    check(lambda *inputs: np.float32(RIGHT[check][0](*inputs)))
+    assert capsys.readouterr().out == text("check.agrees") + "\n"
+
+
+def test_checks_and_diagnose_take_the_first_of_a_tuple_and_of_a_list(capsys):
+    for several in (tuple, list):
+
+        def candidate(query, key, value, several=several):
+            return several((attend(query, key, value), None))
+
+        checks.attention(candidate)
+        assert capsys.readouterr().out == text("check.agrees") + "\n"
+        assert diagnose(candidate)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attention_clinic import laws, planted
-from attention_clinic.planted import BUGS, CLASSES, made
+from attention_clinic.planted import BUGS, CLASSES, build
 from attention_clinic.small import SmallDecoder
 from polyhead_course.exercises import checks
 from polyhead_course.exercises.checks import probes
@@ -151,4 +151,4 @@ def test_a_probe_may_change_what_it_gets_and_the_seed(capsys):
     before = torch.get_rng_state()
     said(careless, "positions", capsys)
     assert torch.equal(torch.get_rng_state(), before)
-    assert laws.parity(planted.planted(), made(SmallDecoder)) == 0
+    assert laws.parity(planted.planted(), build(SmallDecoder)) == 0

@@ -59,8 +59,8 @@ def test_it_is_the_same_every_time(kind):
 
 
 @EVERY_KIND
-def test_labels_speak_the_readers_language_and_are_those_that_the_module_writes(kind):
-    script = (FOLDER / f"{kind}.js").read_text(encoding="utf-8")
+def test_labels_speak_the_readers_language_and_are_those_that_the_template_and_the_module_write(kind):
+    sources = "".join((FOLDER / f"{kind}.{ending}").read_text(encoding="utf-8") for ending in ("html", "js"))
     spoken = set()
     for code in LANGUAGES:
         set_language(code)
@@ -69,7 +69,7 @@ def test_labels_speak_the_readers_language_and_are_those_that_the_module_writes(
         spoken.add(tuple(labels.values()))
     assert len(spoken) == len(LANGUAGES)
     for key in labels:
-        assert f'"{key}"' in script or f"labels.{key}" in script, key
+        assert f'"{key}"' in sources or f"labels.{key}" in sources, key
 
 
 @EVERY_KIND

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import matplotlib
@@ -119,3 +120,10 @@ def test_every_kind_of_matrix_becomes_an_array(values):
     array = to_array(values)
     assert array.tolist() == [[1, 0], [0, 1]]
     assert array.dtype == np.float64
+
+
+def test_figures_drawn_in_threads_are_those_drawn_alone():
+    names = ["heatmap", "masks"] * 6
+    alone = [FIGURES[name]().svg for name in names]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda name: FIGURES[name]().svg, names)) == alone

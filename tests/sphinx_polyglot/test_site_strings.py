@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gettext
+import re
 from pathlib import Path
 
 import pytest
 import sphinx.locale
+import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
 from polyglot_book.config import Language
-from sphinx_polyglot.strings import SPEAKER, Catalogue, catalogue_from, own_words
+from sphinx_polyglot.strings import Catalogue, add_translations, in_language, load_catalogue, translations
 
 TRANSLATED = ["zh-TW", "zh-CN", "ko"]
+FOLDERS = ["sphinx_polyglot", "polyhead_course/theme"]
 
 
 def _language(code: str) -> Language:
@@ -21,34 +24,43 @@ def _language(code: str) -> Language:
 
 
 def _say(catalogue: Catalogue, code: str, message: str) -> str:
-    SPEAKER.language = _language(code)
-    try:
+    with in_language(_language(code)):
         return catalogue.gettext(message)
-    finally:
-        SPEAKER.language = None
 
 
-def test_every_language_has_the_same_messages() -> None:
-    messages = [list(own_words(code)) for code in TRANSLATED]
-    assert messages[0] == messages[1] == messages[2]
-    assert len(messages[0]) > 50
+def _words(folder: str, code: str) -> dict[str, str]:
+    text = Path(__file__).parents[2].joinpath("src", folder, "strings", f"{code}.yml").read_text("utf-8")
+    words: dict[str, str] = yaml.safe_load(text)
+    return words
 
 
-@pytest.mark.parametrize("code", TRANSLATED)
-def test_every_message_is_translated_with_its_placeholders(code: str) -> None:
-    for message, translation in own_words(code).items():
-        assert translation.strip() and translation != message
-        for placeholder in ("%s", "%(copyright)s", "%(last_updated)s"):
-            assert (placeholder in translation) == (placeholder in message), message
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_message_is_translated_into_every_language_with_its_placeholders(folder: str) -> None:
+    words = {code: _words(folder, code) for code in TRANSLATED}
+    assert len({tuple(each) for each in words.values()}) == 1
+    for messages in words.values():
+        for message, translation in messages.items():
+            assert translation.strip() and translation != message
+            assert _placeholders(translation) == _placeholders(message)
 
 
-def test_each_chinese_is_in_its_own_script() -> None:
-    simplified, traditional = (
-        set("".join(own_words("zh-CN").values())),
-        set("".join(own_words("zh-TW").values())),
-    )
+def _placeholders(text: str) -> list[str]:
+    return sorted(re.findall(r"%(?:\(\w+\))?[sd]", text))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_each_chinese_is_in_its_own_script(folder: str) -> None:
+    simplified, traditional = (set("".join(_words(folder, code).values())) for code in ("zh-CN", "zh-TW"))
     assert not traditional & set("显隐错误链标题录页码复贴浅节个说")
     assert not simplified & set("顯隱錯誤尋連標題錄頁碼複貼淺節個說")
+
+
+def test_an_extension_adds_its_translations(tmp_path: Path) -> None:
+    (tmp_path / "ko.yml").write_text('"A word of nobody": "낱말"\n', encoding="utf-8")
+    assert _say(Catalogue({}), "ko", "A word of nobody") == "A word of nobody"
+    add_translations(tmp_path)
+    assert _say(Catalogue({}), "ko", "A word of nobody") == "낱말"
+    assert translations("ko")["See also"] == "함께 보기"
 
 
 def _write_catalogue(root: Path, locale: str, messages: dict[str, str]) -> str:
@@ -65,21 +77,21 @@ def _write_catalogue(root: Path, locale: str, messages: dict[str, str]) -> str:
 def test_the_first_catalogue_wins_and_the_second_fills_in(tmp_path: Path) -> None:
     first = _write_catalogue(tmp_path / "first", "ko", {"tiny": "하나"})
     second = _write_catalogue(tmp_path / "second", "ko", {"tiny": "둘", "huge": "셋"})
-    catalogue = catalogue_from([first, second], "sphinx", [_language("ko")])
+    catalogue = load_catalogue([first, second], "sphinx", [_language("ko")])
     assert [_say(catalogue, "ko", message) for message in ("tiny", "huge")] == ["하나", "셋"]
 
 
 def test_taiwan_does_not_fall_back_to_simplified_chinese(tmp_path: Path) -> None:
-    _write_catalogue(tmp_path, "zh", {"A word of nobody": "简体"})
+    _write_catalogue(tmp_path, "zh", {"Another word": "简体"})
     # What Python's own search does with it:
-    assert gettext.translation("sphinx", tmp_path, ["zh_TW"]).gettext("A word of nobody") == "简体"
-    catalogue = catalogue_from([str(tmp_path)], "sphinx", [_language("zh-TW")])
-    assert _say(catalogue, "zh-TW", "A word of nobody") == "A word of nobody"
+    assert gettext.translation("sphinx", tmp_path, ["zh_TW"]).gettext("Another word") == "简体"
+    catalogue = load_catalogue([str(tmp_path)], "sphinx", [_language("zh-TW")])
+    assert _say(catalogue, "zh-TW", "Another word") == "Another word"
 
 
-def test_own_words_come_before_the_catalogues() -> None:
+def test_translations_come_before_the_catalogues() -> None:
     folder = str(Path(sphinx.locale.__file__).parent)
-    catalogue = catalogue_from([folder], "sphinx", [_language(code) for code in TRANSLATED])
+    catalogue = load_catalogue([folder], "sphinx", [_language(code) for code in TRANSLATED])
     assert _say(catalogue, "ko", "See also") == "함께 보기"
     # Sphinx's catalogue fills in what is missing.
     assert _say(catalogue, "ko", "Index") == "색인"

@@ -9,10 +9,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, answer, examine, same, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject, roles
-from attention_clinic.trial import Stopped, Trial
+from attention_clinic.subject import Subject
+from attention_clinic.trial import Stopped, Trial, first_output
 from polyhead.functional import scaled_dot_product_attention
 
 ROLES = roles(
@@ -73,15 +74,15 @@ def mistakes(
     hidings = HIDING if mask is not None else [""]
     stages = itertools.product(INPUTS, SCALES, hidings, WEIGHING)
     given = (query, key, value)
-    for made in sorted(stages, key=lambda each: sum(map(bool, each))):
-        names = tuple(filter(None, made))
+    for choice in sorted(stages, key=lambda each: sum(map(bool, each))):
+        names = tuple(filter(None, choice))
         if (
             not names
             or len(names) > most
             or {"no_softmax"} < {*names} & {"no_softmax", "mask_after", "mask_zero"}
         ):
             continue
-        places, scale, hiding, weighing = made
+        places, scale, hiding, weighing = choice
         q, k, v = (given[place] for place in INPUTS[places])
         if places == "queries_keys_swapped" and query.shape != key.shape:
             continue
@@ -162,6 +163,7 @@ def diagnose_attention(trial: Trial) -> Iterator[Finding]:
         "not_deterministic",
         "raises",
         "no_tensor",
+        "dtype",
         "shape",
         "differs",
         "batch_mixed",
@@ -210,10 +212,10 @@ def _gradient(subject: Subject, inputs: dict[str, Tensor]) -> Tensor | None:
     query = inputs["query"].clone().requires_grad_()
 
     def backward(**given: Tensor) -> Tensor | None:
-        output = subject.first(**given)
+        output = first_output(subject.call(**given))
         if not output.requires_grad:
             return None
-        output.sum().backward()  # type: ignore[no-untyped-call]
+        output.sum().backward()
         return query.grad
 
     try:

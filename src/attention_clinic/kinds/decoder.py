@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.adapter import DecoderAdapter, NoLogits
 from attention_clinic.diagnosis import Finding
-from attention_clinic.examined import Examined, NoLogits
 from attention_clinic.kinds.decoder_exam import SHOWN, Exam, finding_of
 from attention_clinic.laws import gap, other
 from attention_clinic.same_weights import parity_names
@@ -38,9 +38,9 @@ def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
 
 
 def _no_logits(error: NoLogits) -> Finding:
-    if isinstance(error.came, Tensor):
-        return Finding("shape", details={"expected": error.expected, "actual": tuple(error.came.shape)})
-    return Finding("no_tensor", details={"kind": type(error.came).__name__})
+    if isinstance(error.output, Tensor):
+        return Finding("shape", details={"expected": error.expected, "actual": tuple(error.output.shape)})
+    return Finding("no_tensor", details={"kind": type(error.output).__name__})
 
 
 def _findings(exam: Exam) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def _findings(exam: Exam) -> Iterator[Finding]:
 
 
 def _lawful(exam: Exam) -> Iterator[Finding]:
-    """Every law but the first; where sequences of a batch disturb each other, with one sequence."""
+    """Test every law but `twice`; with one sequence where those of a batch depend on one another."""
     exam.batch = 1 if exam.broken("batch") else 3
     ids = exam.ids(4)
     if (logits := exam.decoder(ids)).isnan().any():
@@ -85,7 +85,7 @@ def _new(exam: Exam, law: str, found: list[str | Finding]) -> Iterator[Finding]:
             yield exam.shown(each, law) if isinstance(each, str) else each
 
 
-def _leaks(decoder: Examined, ids: Tensor, start: int = 0, **options: Any) -> bool:
+def _leaks(decoder: DecoderAdapter, ids: Tensor, start: int = 0, **options: Any) -> bool:
     """Whether tokens of the second half reach the first, from `start` on."""
     half = ids.shape[1] // 2
     one, two = (decoder(each, **options)[:, start:half] for each in (ids, other(ids, half)))
@@ -122,20 +122,20 @@ def _left_pad(exam: Exam) -> list[str | Finding]:
     ids = exam.ids(6)
     padded, mask = torch.cat((ids[:, :2], ids), dim=1), torch.arange(8)[None] >= 2
 
-    def asked(ids: Tensor) -> Tensor:
+    def padded_logits(ids: Tensor) -> Tensor:
         return exam.decoder(ids, mask=mask)[:, 2:]
 
-    output, found = asked(padded), list[str | Finding]()
+    output, found = padded_logits(padded), list[str | Finding]()
     if not gap(exam.decoder(ids), output):
         return [] if exam.batch == 1 else ["differs"]
     if output.isnan().any():
         return ["mask_nan"]
     if exam.named & {"causal_inverted"}:  # a row that sees nothing may have become an average of all
         return []
-    if gap(output, asked(other(padded, 0, 2))):
-        heard = gap(output[:, -1], asked(other(padded, 2, -1))[:, -1])
-        found.append("padding_ignored" if heard else "mask_inverted")
-    with_mask, without = (exam.moves(-1, None, 8, **given)[2:] for given in ({"mask": mask}, {}))
+    if gap(output, padded_logits(other(padded, 0, 2))):
+        hears = gap(output[:, -1], padded_logits(other(padded, 2, -1))[:, -1])
+        found.append("padding_ignored" if hears else "mask_inverted")
+    with_mask, without = (exam.moves(-1, None, 8, **options)[2:] for options in ({"mask": mask}, {}))
     if sum(with_mask) > sum(without):
         found.append("padding_replaces_causal")
     if found:
@@ -149,7 +149,7 @@ def _left_pad(exam: Exam) -> list[str | Finding]:
 
 
 def _cached(exam: Exam) -> list[str | Finding]:
-    """By which of the cached tokens, and which of the new ones, the new ones hear."""
+    """Name the bug by which cached and which new tokens the new ones depend on."""
     seen = exam.named & _FUTURE
     cached, length = 6, 11
 
@@ -178,7 +178,7 @@ def _cached(exam: Exam) -> list[str | Finding]:
 
 
 def _counts_anew(exam: Exam) -> bool:
-    """Whether new tokens stand at position 0, so that the right positions make all well."""
+    """Whether new tokens begin at position 0 again, so that the right positions repair it."""
     ids = exam.ids(6)
     if exam.decoder.takes("positions"):
         cache, places = exam.decoder.new_cache(), torch.arange(6)[None]

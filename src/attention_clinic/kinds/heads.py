@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -43,57 +44,100 @@ def _across(x: Tensor, heads: int) -> Tensor:
     return torch.unflatten(x, -1, (heads, -1))
 
 
-# Into heads and back: both at once, since what a mistake is on the way in decides what the way back can be.
-WAYS: list[tuple[str, Split, Callable[[Tensor], Tensor]]] = [
-    ("", _split, _join),
-    ("view", _viewed, _join),
-    ("view", _viewed, _flat),
-    ("view_back", _split, _flat),
-    ("entries_before_heads", _woven, _join),
-    ("entries_before_heads", _woven, lambda x: x.permute(0, 2, 3, 1).flatten(2)),
-    ("across_heads", _across, lambda x: x.flatten(2)),
-    ("one_head", lambda x, heads: x[:, None], lambda x: x[:, 0]),
-    ("concat_axis", _split, lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)),
-    ("concat_axis", _split, lambda x: x.permute(0, 2, 3, 1).flatten(2)),
-]
-ROOTS: list[tuple[str, Callable[[int, int], float]]] = [
-    ("", lambda head_dim, embed_dim: math.sqrt(head_dim)),
-    ("unscaled", lambda head_dim, embed_dim: 1.0),
-    ("model_root", lambda head_dim, embed_dim: math.sqrt(embed_dim)),
-    ("no_root", lambda head_dim, embed_dim: head_dim),
-    ("scale_multiplied", lambda head_dim, embed_dim: 1 / math.sqrt(head_dim)),
-]
-SHARED: list[tuple[str, tuple[int, int, int]]] = [
-    ("", (0, 1, 2)), *(("shared_projection", each) for each in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))),
-]  # fmt: skip
-GROUPS: list[tuple[str, Callable[[Tensor, int], Tensor]]] = [
-    ("", lambda x, groups: x.repeat_interleave(groups, dim=1)),
-    ("kv_tiled", lambda x, groups: x.repeat(1, groups, 1, 1)),
-]
-LAST = [("", True), ("no_output_projection", False)]
-ORDERS = [("", False), ("batch_first", True)]
 Inputs = tuple[Tensor, Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A way to compute multi-head attention; the defaults are right, every other value is a mistake.
+
+    Attributes:
+        split: Tokens into heads.
+        join: Heads into tokens.
+        divisor: What scores are divided by, of (head_dim, embed_dim).
+        projections: Which projection queries, keys and values go through.
+        repeat: Heads of keys or values, once for each head of queries in a group.
+        hiding: How the mask is applied, a key of `HIDING` or "mask_tiled".
+        weighing: How scores become weights, a key of `WEIGHING`.
+        projects_output: Whether there is an output projection.
+        batch_second: Whether tokens are (num_tokens, batch, embed_dim).
+    """
+
+    split: Split = _split
+    join: Callable[[Tensor], Tensor] = _join
+    divisor: Callable[[int, int], float] = lambda head_dim, embed_dim: math.sqrt(head_dim)
+    projections: tuple[int, int, int] = (0, 1, 2)
+    repeat: Callable[[Tensor, int], Tensor] = lambda x, groups: x.repeat_interleave(groups, dim=1)
+    hiding: str = ""
+    weighing: str = ""
+    projects_output: bool = True
+    batch_second: bool = False
+
+    def output(self, reading: Reading, inputs: Inputs, mask: Tensor | None) -> Tensor | None:
+        """What the recipe gives with these projections; None if the sizes do not allow its mistake."""
+        try:
+            return self._output(reading, inputs, mask)
+        except RuntimeError:
+            return None
+
+    def _output(self, reading: Reading, inputs: Inputs, mask: Tensor | None) -> Tensor:
+        tokens = [x.transpose(0, 1) if self.batch_second else x for x in inputs]
+        counts = (reading.num_heads, *[reading.num_kv_heads] * 2)
+        query, key, value = (
+            self.split(reading.project(number, x), count)
+            for number, x, count in zip(self.projections, tokens, counts, strict=True)
+        )
+        key, value = (self.repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
+        scores = query @ key.mT / self.divisor(reading.head_dim, reading.embed_dim)
+        output = self.join(_weights(scores, mask, self.hiding, self.weighing) @ value)
+        output = reading.project(3, output) if self.projects_output else output
+        return output.transpose(0, 1) if self.batch_second else output
+
+
+Mistake = tuple[str, dict[str, Any]]  # its name, and the fields of the recipe that it changes
+# Into heads and back at once, since what a mistake is on the way in decides what the way back can be.
+_SPLITS: list[Mistake] = [
+    ("view", {"split": _viewed}),
+    ("view", {"split": _viewed, "join": _flat}),
+    ("view_back", {"join": _flat}),
+    ("entries_before_heads", {"split": _woven}),
+    ("entries_before_heads", {"split": _woven, "join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
+    ("across_heads", {"split": _across, "join": lambda x: x.flatten(2)}),
+    ("one_head", {"split": lambda x, heads: x[:, None], "join": lambda x: x[:, 0]}),
+    ("concat_axis", {"join": lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)}),
+    ("concat_axis", {"join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
+]
+_DIVISORS: list[Mistake] = [
+    ("unscaled", {"divisor": lambda head_dim, embed_dim: 1.0}),
+    ("model_root", {"divisor": lambda head_dim, embed_dim: math.sqrt(embed_dim)}),
+    ("no_root", {"divisor": lambda head_dim, embed_dim: head_dim}),
+    ("scale_multiplied", {"divisor": lambda head_dim, embed_dim: 1 / math.sqrt(head_dim)}),
+]
+_SHARED: list[Mistake] = [
+    ("shared_projection", {"projections": each}) for each in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
+]
+_GROUPS: list[Mistake] = [("kv_tiled", {"repeat": lambda x, groups: x.repeat(1, groups, 1, 1)})]
+_HIDING: list[Mistake] = [(name, {"hiding": name}) for name in (*HIDING, "mask_tiled") if name]
+_WEIGHING: list[Mistake] = [(name, {"weighing": name}) for name in WEIGHING if name]
+_LAST: list[Mistake] = [("no_output_projection", {"projects_output": False})]
+_ORDERS: list[Mistake] = [("batch_first", {"batch_second": True})]
 
 
 def outputs(
     reading: Reading, inputs: Inputs, mask: Tensor | None, most: int = 2
 ) -> Iterator[tuple[Names, Tensor]]:
     """What multi-head attention gives with up to `most` mistakes; without any first, under no name."""
-    hidings = [*HIDING, "mask_tiled"] if mask is not None else [""]
-    grouped = reading.num_heads != reading.num_kv_heads
-    stages = (WAYS, ROOTS, SHARED, GROUPS if grouped else GROUPS[:1], hidings, WEIGHING, LAST, ORDERS)
-    firsts: list[Any] = [next(iter(stage)) for stage in stages]
-    wrong = [[*stage][1:] for stage in stages]
+    groups = _GROUPS if reading.num_heads != reading.num_kv_heads else []
+    hiding = [] if mask is None else _HIDING
+    stages = (_SPLITS, _DIVISORS, _SHARED, groups, hiding, _WEIGHING, _LAST, _ORDERS)
     for count in range(most + 1):
-        for places in itertools.combinations(range(len(stages)), count):
-            for made in itertools.product(*(wrong[place] for place in places)):
-                chosen = [*firsts]
-                for place, each in zip(places, made, strict=True):
-                    chosen[place] = each
-                names = tuple(each if isinstance(each, str) else each[0] for each in made)
+        for chosen in itertools.combinations(stages, count):
+            for mistakes in itertools.product(*chosen):
+                names = tuple(name for name, _ in mistakes)
                 if "one_head" in names:  # of which head_dim and embed_dim are the same
                     names = tuple(name for name in names if name != "model_root")
-                output = _output(reading, inputs, mask, chosen)
+                recipe = Recipe(**{field: value for _, change in mistakes for field, value in change.items()})
+                output = recipe.output(reading, inputs, mask)
                 if output is not None:
                     yield names, output
 
@@ -105,41 +149,6 @@ def causal_outputs(reading: Reading, inputs: Inputs, mask: Tensor | None) -> Ite
         causal = causal if mask is None else mask & causal
         if bool(causal.any(-1).all()):
             yield from outputs(reading, inputs, causal, most=0)
-
-
-def _output(reading: Reading, inputs: Inputs, mask: Tensor | None, chosen: list[Any]) -> Tensor | None:
-    try:
-        return _computed(reading, inputs, mask, *chosen)
-    except RuntimeError:  # sizes with which this mistake cannot be made
-        return None
-
-
-def _computed(
-    reading: Reading,
-    inputs: Inputs,
-    mask: Tensor | None,
-    way: tuple[str, Split, Callable[[Tensor], Tensor]],
-    root: tuple[str, Callable[[int, int], float]],
-    shared: tuple[str, tuple[int, int, int]],
-    groups: tuple[str, Callable[[Tensor, int], Tensor]],
-    hiding: str,
-    weighing: str,
-    last: tuple[str, bool],
-    order: tuple[str, bool],
-) -> Tensor:
-    if order[1]:
-        inputs = tuple(x.transpose(0, 1) for x in inputs)  # type: ignore[assignment]
-    _, split, join = way
-    counts = (reading.num_heads, *[reading.num_kv_heads] * 2)
-    q, k, v = (
-        split(reading.project(number, x), count)
-        for number, x, count in zip(shared[1], inputs, counts, strict=True)
-    )
-    k, v = (groups[1](x, reading.num_heads // reading.num_kv_heads) for x in (k, v))
-    scores = q @ k.mT / root[1](reading.head_dim, reading.embed_dim)
-    mixed = _weights(scores, mask, hiding, weighing) @ v
-    output = reading.project(3, join(mixed)) if last[1] else join(mixed)
-    return output.transpose(0, 1) if order[1] else output
 
 
 def _weights(scores: Tensor, mask: Tensor | None, hiding: str, weighing: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""A module to examine: made by a class or factory, copied, with random parameters."""
+"""A module to examine: an instance of a class or factory, copied, with random parameters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from attention_clinic.arguments import plain, roles, signature
 from attention_clinic.kinds.projections import COUNTS
-from attention_clinic.subject import roles, signature
 from attention_clinic.trial import Trial
 from polyhead.modes import evaluation_mode
 
@@ -24,10 +24,10 @@ MAKING = roles(
 )
 
 
-def made(trial: Trial) -> nn.Module | None:
-    """The module that a class or factory gives for 12 features and 3 heads."""
+def build_module(trial: Trial) -> nn.Module | None:
+    """Build a module of 12 features and 3 heads with a class or factory; None if that is not possible."""
     parameters = signature(trial.candidate) or []
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for role, value in (
         ("embed_dim", 12),
         ("num_heads", 3),
@@ -35,18 +35,20 @@ def made(trial: Trial) -> nn.Module | None:
         ("output_dim", 12),
         ("batch_first", True),
     ):
-        given |= {p.name: value for p in parameters if p.name.lower().strip("_") in MAKING[role]}
+        arguments |= {p.name: value for p in parameters if plain(p.name) in MAKING[role]}
     needed = {p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
-    if needed - {*given} or (not isinstance(trial.candidate, type) and len(given) < min(2, len(parameters))):
+    if needed - {*arguments} or (
+        not isinstance(trial.candidate, type) and len(arguments) < min(2, len(parameters))
+    ):
         return None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        module = trial.call(trial.candidate, **given)
+        module = trial.call(trial.candidate, **arguments)
     return module if isinstance(module, nn.Module) else None
 
 
 @contextlib.contextmanager
-def evaluating(module: nn.Module) -> Iterator[nn.Module]:
+def evaluation_copy(module: nn.Module) -> Iterator[nn.Module]:
     """A copy with random parameters, in evaluation mode; where it cannot be copied the module itself."""
     try:
         own = copy.deepcopy(module)

@@ -9,9 +9,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import Roles, roles
 from attention_clinic.cases import Case, Names, answer, examine
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Roles, Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Stopped, Trial
 from polyhead.masks import padding_mask
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import roles, signature
 from attention_clinic.cases import Case, Names, answer, case_finding, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.heads import outputs
 from attention_clinic.kinds.projections import of_matrices
-from attention_clinic.subject import Subject, roles, signature
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Stopped, Trial
 
 Head = tuple[Tensor, Tensor, Tensor]  # W_Q, W_K, W_V
@@ -57,7 +58,7 @@ def _joined(each: Named) -> Named:
 
 
 def misfit(case: Case) -> Case:
-    """Heads that do not stand side by side do not fit W_O; they fit the part of it that is one head's."""
+    """Heads that are not concatenated do not fit W_O; they fit the rows of it that are one head's."""
     x, heads, W_O = (case.inputs[name] for name in ("x", "heads", "W_O"))
     part = W_O[: heads[0][0].shape[1]]
 

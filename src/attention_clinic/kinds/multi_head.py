@@ -11,14 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, answer, oddest, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import visible
 from attention_clinic.kinds.heads import Inputs, causal_outputs, outputs
-from attention_clinic.kinds.making import MAKING, evaluating, made
+from attention_clinic.kinds.making import MAKING, build_module, evaluation_copy
 from attention_clinic.kinds.matrices import diagnose_functions
 from attention_clinic.kinds.projections import readings
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Stopped, Trial
 from polyhead.masks import padding_mask, to_torch_mha_masks
 from polyhead.multi_head import MultiHeadAttention
@@ -38,17 +39,17 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     """Findings about a module or what makes one; else about a function."""
     module = trial.candidate
     if not isinstance(module, nn.Module):
-        module = made(trial)
+        module = build_module(trial)
     if module is None:
         yield from diagnose_functions(trial)
         return
-    with evaluating(module) as own:
+    with evaluation_copy(module) as own:
         yield from _Clinic(trial, own).findings()
 
 
 @dataclass
 class _Clinic:
-    """A module under examination: how it wants its inputs, and how its parameters read."""
+    """A module under examination: the form of its inputs, and its parameters as projections."""
 
     trial: Trial
     module: nn.Module
@@ -67,7 +68,7 @@ class _Clinic:
 
     @property
     def heads(self) -> set[int]:
-        """How many heads the module says it has: no other size is to be the same."""
+        """The number of heads that the module declares: no other size may be the same."""
         return {reading.num_heads for reading in self.readings[:1]}
 
     def _width(self) -> int:
@@ -77,27 +78,27 @@ class _Clinic:
     def inputs(
         self, batch: int, queries: int, keys: int, masked: bool, digits: int | None = None
     ) -> tuple[Inputs, Tensor | None, dict[str, Any]]:
-        """Tensors for the reference, its mask, and what the module is given."""
+        """Tensors for the reference, its mask, and what the module is arguments."""
         shapes = (batch, queries, self.width), (batch, keys, self.width), (batch, keys, self.width)
         query, key, value = (x.to(self.dtype) for x in samples(*shapes, digits=digits))
         if not self.cross:
             key = value = query
-        given: dict[str, Any] = {"query": query}
+        arguments: dict[str, Any] = {"query": query}
         if self.cross or "key" in self.subject.accepts - self.subject.optional:
-            given |= {"key": key, "value": value}
+            arguments |= {"key": key, "value": value}
         if not masked or self.form is None:
-            return (query, key, value), None, given
+            return (query, key, value), None, arguments
         mask = visible((batch,), queries, key.shape[1])
         if {"valid_lens", "key_padding_mask"} & {*self.form(mask)}:
             lens = torch.arange(batch) % (key.shape[1] - 1) + 1
             mask = padding_mask(lens, key.shape[1]).expand(batch, queries, -1)
-        return (query, key, value), mask, given | self.form(mask)
+        return (query, key, value), mask, arguments | self.form(mask)
 
     def findings(self) -> Iterator[Finding]:
-        """Conduct first, then parity with what the parameters say, then laws."""
+        """Yield conduct first, then differences from what the parameters give, then broken laws."""
         self._choose()
-        _, _, given = self.inputs(*self.sizes[0], masked=True)
-        unsteady = self.subject.steady(**given)
+        _, _, arguments = self.inputs(*self.sizes[0], masked=True)
+        unsteady = self.subject.difference_of_calls(**arguments)
         if unsteady:
             if not self.subject.without_dropout:
                 yield unsteady
@@ -106,14 +107,14 @@ class _Clinic:
         found = [*self._parity()]
         yield from found
         names = {each.name for each in found}
-        if not names & {"raises", "shape", "no_tensor"}:
+        if not names & {"raises", "shape", "dtype", "no_tensor"}:
             if not any(name.startswith("mask") for name in names):
                 yield from self._blind()
             yield from self._looked()
             yield from self._dropped()
 
     def _choose(self) -> None:
-        """Which sizes are taken, whether keys may differ from queries, and in which form the mask comes."""
+        """Find the sizes that run, whether keys may differ from queries, and the form of the mask."""
         queries, keys = (next(n for n in two if n not in self.heads) for two in ((3, 4), (5, 7)))
         tries = [(True, (2, queries, keys)), (True, (2, keys, keys)), (False, (2, keys, keys))]
         for cross, sizes in tries if {"key", "value"} <= self.subject.accepts else tries[2:]:
@@ -127,16 +128,16 @@ class _Clinic:
                 break
         batch, queries, keys = self.sizes[0]
         mask = visible((batch,), queries, keys)
-        _, _, given = self.inputs(*self.sizes[0], masked=False)
-        taken = (f for f in self._forms() if not isinstance(self._given(given | f(mask)), Stopped))
+        _, _, arguments = self.inputs(*self.sizes[0], masked=False)
+        taken = (f for f in self._forms() if not isinstance(self._output(arguments | f(mask)), Stopped))
         self.form = next(taken, None)
 
-    def _given(self, given: dict[str, Any]) -> Tensor | Stopped:
-        return answer(self.subject, Case(given, torch.empty(0)))
+    def _output(self, arguments: dict[str, Any]) -> Tensor | Stopped:
+        return answer(self.subject, Case(arguments, torch.empty(0)))
 
     def _answer(self, *sizes: int) -> Tensor | Stopped:
         batch, queries, keys = sizes
-        return self._given(self.inputs(batch, queries, keys, masked=False)[2])
+        return self._output(self.inputs(batch, queries, keys, masked=False)[2])
 
     def _forms(self) -> list[Callable[[Tensor], dict[str, Any]]]:
         accepts, module = self.subject.accepts, self.module
@@ -155,19 +156,19 @@ class _Clinic:
         self, batch: int, queries: int, keys: int, masked: bool = True, digits: int | None = None
     ) -> Case:
         """Inputs of these sizes, what the likeliest reading gives for them, and all others."""
-        inputs, mask, given = self.inputs(batch, queries, keys, masked, digits)
+        inputs, mask, arguments = self.inputs(batch, queries, keys, masked, digits)
         _, right = next(outputs(self.readings[0], inputs, mask, most=0))
         if self.twin is not None:
-            right, *_ = self.twin(**given)
-        return Case(given, right, lambda: self._mistakes(inputs, mask))
+            right, *_ = self.twin(**arguments)
+        return Case(arguments, right, lambda: self._mistakes(inputs, mask))
 
     def _mistakes(self, inputs: Inputs, mask: Tensor | None) -> Iterator[tuple[Names, Tensor]]:
         """Readings without a mistake, then the likeliest with up to two, then others with one."""
-        told = [each for each in self.readings if each.told]
-        for reading in told:
+        declared = [each for each in self.readings if each.is_declared]
+        for reading in declared:
             yield from outputs(reading, inputs, mask, most=0)
             yield from causal_outputs(reading, inputs, mask)
-        for reading, most in [(each, 2) for each in told[:1]] + [(each, 1) for each in told[1:]]:
+        for reading, most in [(each, 2) for each in declared[:1]] + [(each, 1) for each in declared[1:]]:
             yield from outputs(reading, inputs, mask, most=most)
 
     def _parity(self) -> Iterator[Finding]:
@@ -197,20 +198,20 @@ class _Clinic:
     def _mixed(self) -> Finding | None:
         """Whether a sequence gives something else alone; also with as many sequences as heads."""
         for batch in (2, *self.heads - {1, 2}):
-            _, _, given = self.inputs(batch, 5, 5, masked=True)
-            together = self._given(given)
+            _, _, arguments = self.inputs(batch, 5, 5, masked=True)
+            together = self._output(arguments)
             for i in range(batch):
-                alone = self._given({name: value[i : i + 1] for name, value in given.items()})
+                alone = self._output({name: value[i : i + 1] for name, value in arguments.items()})
                 if isinstance(alone, Stopped) or isinstance(together, Stopped):
                     break
                 if not same(together[i : i + 1], alone):
-                    return Finding("batch_mixed", given, alone, together[i : i + 1])
+                    return Finding("batch_mixed", arguments, alone, together[i : i + 1])
         return None
 
     def _laws(self) -> Iterator[Finding]:
         """Without readable parameters: sequences apart, and tokens in another order in another order."""
-        _, _, given = self.inputs(2, 5, 5, masked=False)
-        result = self._given(given)
+        _, _, arguments = self.inputs(2, 5, 5, masked=False)
+        result = self._output(arguments)
         if isinstance(result, Stopped):
             raise result
         mixed = self._mixed()
@@ -218,25 +219,25 @@ class _Clinic:
             yield mixed
             return
         order = torch.tensor([3, 0, 4, 1, 2])
-        moved = self._given({name: x[:, order] for name, x in given.items()})
+        moved = self._output({name: x[:, order] for name, x in arguments.items()})
         if not isinstance(moved, Stopped) and not same(moved, result[:, order]):
             gap = (moved - result[:, order]).abs().max().item()
-            yield Finding("differs", given, result[:, order], moved, {"difference": f"{gap:.2g}"})
+            yield Finding("differs", arguments, result[:, order], moved, {"difference": f"{gap:.2g}"})
 
     def _blind(self) -> Iterator[Finding]:
         """A note: what a query gets that may attend to nothing."""
         if self.form is None:
             return
-        _, mask, given = self.inputs(1, 2, 2, masked=True, digits=1)
+        _, mask, arguments = self.inputs(1, 2, 2, masked=True, digits=1)
         if mask is None:
             return
         mask = mask.clone()
         mask[:, 0] = False
-        if {"valid_lens", "key_padding_mask"} & {*given}:
+        if {"valid_lens", "key_padding_mask"} & {*arguments}:
             mask[:] = False
-        result = self._given(given | self.form(mask))
+        result = self._output(arguments | self.form(mask))
         if not isinstance(result, Stopped) and bool(result[:, 0].isnan().all()):
-            yield Finding("mask_nan", given | self.form(mask), None, result)
+            yield Finding("mask_nan", arguments | self.form(mask), None, result)
 
     def _looked(self) -> Iterator[Finding]:
         """Whether asking for the weights changes the output."""
@@ -244,34 +245,36 @@ class _Clinic:
             return
         for sizes in ((1, 2, 2), (2, 5, 5)):
             for masked in (True, False):
-                _, _, given = self.inputs(*sizes, masked=masked, digits=1)
-                plain, watched = (self._given(given | {"need_weights": asked}) for asked in (False, True))
+                _, _, arguments = self.inputs(*sizes, masked=masked, digits=1)
+                plain, with_weights = (
+                    self._output(arguments | {"need_weights": wanted}) for wanted in (False, True)
+                )
                 if (
                     not isinstance(plain, Stopped)
-                    and not isinstance(watched, Stopped)
-                    and not same(watched, plain)
+                    and not isinstance(with_weights, Stopped)
+                    and not same(with_weights, plain)
                 ):
-                    yield Finding("weights_change_output", given, plain, watched)
+                    yield Finding("weights_change_output", arguments, plain, with_weights)
                     return
 
     def _dropped(self) -> Iterator[Finding]:
-        """A note: weights that are given in training and whose rows do not sum to 1."""
-        _, _, given = self.inputs(*self.sizes[-1], masked=False)
+        """A note: weights that are arguments in training and whose rows do not sum to 1."""
+        _, _, arguments = self.inputs(*self.sizes[-1], masked=False)
         if "need_weights" in self.subject.accepts:
-            given |= {"need_weights": True}
-        before = self._row_sums(given)
+            arguments |= {"need_weights": True}
+        before = self._row_sums(arguments)
         try:
             self.module.train()
-            after = self._row_sums(given)
+            after = self._row_sums(arguments)
         finally:
             self.module.eval()
         if before is not None and after is not None and not torch.allclose(before, after, atol=1e-4):
-            yield Finding("weights_after_dropout", given, before, after)
+            yield Finding("weights_after_dropout", arguments, before, after)
 
-    def _row_sums(self, given: dict[str, Any]) -> Tensor | None:
+    def _row_sums(self, arguments: dict[str, Any]) -> Tensor | None:
         """Of the weights, where they come second."""
         try:
-            output = self.subject.whole(**given)
+            output = self.subject.outputs(**arguments)
         except Stopped:
             return None
         weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None

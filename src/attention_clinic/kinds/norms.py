@@ -9,10 +9,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, WEIGHING, visible
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Trial
 from polyhead.functional import masked_softmax
 from polyhead.masks import padding_mask
@@ -27,7 +28,7 @@ SOFTMAX = roles(
     valid_lens="valid_len lengths lens",
 )  # fmt: skip
 
-# What stands below the root, and beside it: eps where it belongs, nowhere, outside.
+# The root of the mean square: eps inside, missing, outside, as a minimum, squared.
 _ROOTS: list[tuple[str, Callable[[Tensor, float], Tensor]]] = [
     ("", lambda squares, eps: (squares + eps).sqrt()),
     ("rms_eps", lambda squares, eps: squares.sqrt()),
@@ -65,9 +66,9 @@ def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: i
     def mistakes() -> Named:
         means = (("", False, False), ("rms_mean", True, False), ("rms_mean", True, True))
         stages = itertools.product(means, _AXES, _ROOTS, _FACTORS)
-        for made in sorted(stages, key=lambda each: sum(bool(stage[0]) for stage in each)):
-            names = tuple(stage[0] for stage in made if stage[0])
-            (_, centred, unbiased), (_, axes), (_, root), (_, factor) = made
+        for choice in sorted(stages, key=lambda each: sum(bool(stage[0]) for stage in each)):
+            names = tuple(stage[0] for stage in choice if stage[0])
+            (_, centred, unbiased), (_, axes), (_, root), (_, factor) = choice
             if 0 < len(names) < 4:
                 yield names, normed(centred, axes, root, factor, unbiased)
 

@@ -10,13 +10,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, answer, case_finding, examine, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Stopped, Trial
 
 Named = Iterator[tuple[Names, Tensor]]
-Made = tuple[str, Tensor]  # the name of a mistake, "" for none, and what it makes
+Change = tuple[str, Tensor]  # the name of a mistake, "" for none, and what it makes
 
 ROTARY = roles(
     x="q k query key queries keys t tensor heads states xq inputs",
@@ -37,17 +38,17 @@ def rotary(
     positions = torch.tensor(places)
     angles = positions.double()[:, None] / 1e4 ** _powers(size)
     inputs = {"x": x, "positions": positions}
-    return Case(inputs, _turned(x, angles), lambda: rotary_mistakes(x, positions))
+    return Case(inputs, _rotate(x, angles), lambda: rotary_mistakes(x, positions))
 
 
 def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
     size = x.shape[-1]
-    stages = itertools.product(_placed(positions), (("", 1), ("rotary_sign", -1)), _speeds(size), _LAYOUTS)
-    for made in sorted(stages, key=lambda each: sum(bool(name) for name, _ in each)):
-        names = tuple(name for name, _ in made if name)
+    stages = itertools.product(_positions(positions), (("", 1), ("rotary_sign", -1)), _speeds(size), _LAYOUTS)
+    for choice in sorted(stages, key=lambda each: sum(bool(name) for name, _ in each)):
+        names = tuple(name for name, _ in choice if name)
         if names and len(names) < 3:
-            (_, places), (_, sign), (_, powers), (_, layout) = made
+            (_, places), (_, sign), (_, powers), (_, layout) = choice
             yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
 
@@ -56,7 +57,7 @@ def _powers(size: int) -> Tensor:
     return torch.arange(0, size, 2, dtype=torch.float64) / size
 
 
-def _placed(positions: Tensor) -> list[Made]:
+def _positions(positions: Tensor) -> list[Change]:
     return [
         ("", positions),
         ("rotary_from_one", positions + 1),
@@ -64,7 +65,7 @@ def _placed(positions: Tensor) -> list[Made]:
     ]
 
 
-def _speeds(size: int) -> list[Made]:
+def _speeds(size: int) -> list[Change]:
     right = _powers(size)
     others = [right / 2, 2 * right, right * size / (size - 2 or 1), 0 * right]
     others += [right * math.log(base, 1e4) for base in (1e2, 1e3, 1e5, 5e5, 1e6)]
@@ -75,7 +76,7 @@ def _speeds(size: int) -> list[Made]:
     ]
 
 
-def _turned(x: Tensor, angles: Tensor) -> Tensor:
+def _rotate(x: Tensor, angles: Tensor) -> Tensor:
     """Both halves of the last dimension, turned against each other by the angles."""
     first, second = x.double().chunk(2, dim=-1)
     sin, cos = angles.sin(), angles.cos()
@@ -84,19 +85,19 @@ def _turned(x: Tensor, angles: Tensor) -> Tensor:
 
 def _by_neighbours(x: Tensor, angles: Tensor) -> Tensor:
     halves = torch.cat((x[..., ::2], x[..., 1::2]), dim=-1)
-    return torch.stack(_turned(halves, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
+    return torch.stack(_rotate(halves, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
 
 
 def _neighbours_apart(x: Tensor, angles: Tensor) -> Tensor:
-    return _turned(torch.cat((x[..., ::2], x[..., 1::2]), dim=-1), angles)
+    return _rotate(torch.cat((x[..., ::2], x[..., 1::2]), dim=-1), angles)
 
 
 def _woven(x: Tensor, angles: Tensor) -> Tensor:
-    return torch.stack(_turned(x, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
+    return torch.stack(_rotate(x, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
 
 
 def _exchanged(x: Tensor, angles: Tensor) -> Tensor:
-    return torch.cat(_turned(x, angles).chunk(2, dim=-1)[::-1], dim=-1)
+    return torch.cat(_rotate(x, angles).chunk(2, dim=-1)[::-1], dim=-1)
 
 
 def _added(x: Tensor, angles: Tensor, order: tuple[int, ...]) -> Tensor:
@@ -108,7 +109,7 @@ def _added(x: Tensor, angles: Tensor, order: tuple[int, ...]) -> Tensor:
 
 
 _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
-    ("", _turned),
+    ("", _rotate),
     ("rotary_layout", _by_neighbours),
     ("rotary_layout", _neighbours_apart),
     ("rotary_pairs_joined", _woven),
@@ -174,10 +175,10 @@ def _sinusoidal_mistakes(length: int, embed_dim: int, pairs: Tensor) -> Named:
         ("waves_halves", lambda waves: torch.cat((waves[:, ::2], waves[:, 1::2]), dim=1)),
     ]
     stages = itertools.product(orders, (("", 0), ("waves_from_one", 1)), speeds)
-    for made in sorted(stages, key=lambda each: sum(bool(name) for name, _ in each)):
-        names = tuple(name for name, _ in made if name)
+    for choice in sorted(stages, key=lambda each: sum(bool(name) for name, _ in each)):
+        names = tuple(name for name, _ in choice if name)
         if names:
-            (_, order), (_, start), (_, powers) = made
+            (_, order), (_, start), (_, powers) = choice
             yield names, order(_waves(length, embed_dim, powers, start))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.subject import Roles, roles
+from attention_clinic.arguments import Roles, roles
 
 NAMES: Roles = roles(
     query="q queries wq w_q q_proj fc_q query_projection lin_q to_q q_linear",
@@ -31,7 +31,7 @@ class Reading:
     pairs: tuple[tuple[Tensor, Tensor | None], ...]
     num_heads: int
     num_kv_heads: int
-    told: bool = True  # by the module itself
+    is_declared: bool = True  # num_heads is the module's own number
 
     @property
     def embed_dim(self) -> int:
@@ -55,11 +55,11 @@ def readings(module: nn.Module) -> Iterator[Reading]:
     if not groups:
         return
     width = groups[0][3][0].shape[1]
-    told = next((n for name in COUNTS if type(n := _attribute(module, name)) is int and n > 0), None)
+    declared = next((n for name in COUNTS if type(n := _attribute(module, name)) is int and n > 0), None)
     counts = [n for n in range(1, width + 1) if width % n == 0]
-    if told in counts:
-        counts.remove(told)
-        counts.insert(0, told)
+    if declared in counts:
+        counts.remove(declared)
+        counts.insert(0, declared)
     for count in counts:
         for pairs in groups:
             sizes = [pair[0].shape[1] for pair in pairs[:3]]
@@ -67,7 +67,7 @@ def readings(module: nn.Module) -> Iterator[Reading]:
                 continue
             kv_heads = sizes[1] // (sizes[0] // count)
             if count % kv_heads == 0 and pairs[3][0].shape[0] == sizes[0]:
-                yield Reading(tuple(pairs), count, kv_heads, count == told or told is None)
+                yield Reading(tuple(pairs), count, kv_heads, count == declared or declared is None)
 
 
 def _attribute(module: nn.Module, name: str) -> object:
@@ -120,13 +120,15 @@ def _fused(
 def _orders(
     linears: list[tuple[str, Tensor, Tensor | None]],
 ) -> Iterator[list[tuple[Tensor, Tensor | None]]]:
-    """First the order that the names tell, if they tell one, then all others."""
-    told = []
+    """Yield the order that the names imply, if they imply one, then all others."""
+    declared = []
     for names in NAMES.values():
-        told += [i for i, (name, *_) in enumerate(linears) if name.rpartition(".")[2].lower() in names][:1]
+        declared += [i for i, (name, *_) in enumerate(linears) if name.rpartition(".")[2].lower() in names][
+            :1
+        ]
     orders = [*itertools.permutations(range(4))]
-    if len({*told}) == 4:
-        orders.insert(0, tuple(told))
+    if len({*declared}) == 4:
+        orders.insert(0, tuple(declared))
     for order in orders:
         pairs = [linears[i][1:] for i in order]
         if pairs[0][0].shape[0] == pairs[1][0].shape[0] == pairs[2][0].shape[0] == pairs[3][0].shape[1]:

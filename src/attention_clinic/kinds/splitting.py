@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
+from attention_clinic.arguments import roles
 from attention_clinic.cases import Case, Names, examine, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject, roles
+from attention_clinic.subject import Subject
 from attention_clinic.trial import Trial
 from polyhead.multi_head.transposed import transpose_output, transpose_qkv
 
@@ -57,7 +58,7 @@ def join(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int
 def repeat(
     batch: int, heads: int, num_tokens: int, size: int, groups: int, digits: int | None = None
 ) -> Case:
-    """Each head of keys or values serves `groups` heads of queries that stand side by side."""
+    """Each head of keys or values serves `groups` neighbouring heads of queries."""
     (x,) = samples((batch, heads, num_tokens, size), digits=digits)
 
     def mistakes() -> Named:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from polyhead.cache import DecoderCache
-from polyhead.checked import within
+from polyhead.checked import check_range
 from polyhead.transformer import DecoderOnly, EncoderDecoder
 
 
@@ -75,7 +75,7 @@ class Steps:
     def first(self, end_id: int) -> Tensor:
         """Return the logits after the last token of each prompt, (batch, vocab_size)."""
         logits = self._logits(self.ids, self.mask, self.cache)
-        within("end_id", torch.tensor(end_id), logits.shape[-1], "vocab_size")
+        check_range("end_id", torch.tensor(end_id), logits.shape[-1], "vocab_size")
         if self.mask is None:
             return _finite(logits[:, -1])
         positions = torch.arange(self.ids.shape[1], device=self.ids.device)

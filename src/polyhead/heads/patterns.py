@@ -23,11 +23,11 @@ def share(
     >>> share(weights, torch.tensor([[[False, True], [False, False]]]))
     tensor([0.7500])
     """
-    counted = where.any(dim=-1)  # (batch, num_queries)
-    if not counted.any():
+    queries = where.any(dim=-1)  # (batch, num_queries)
+    if not queries.any():
         raise ValueError("where must be True somewhere, got False everywhere")
     shares = (weights * where[:, None]).sum(dim=-1)  # (batch, num_heads, num_queries)
-    return shares.transpose(1, 2)[counted].mean(dim=0)
+    return shares.transpose(1, 2)[queries].mean(dim=0)
 
 
 @checked

@@ -19,8 +19,8 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 @checked
-def prune(model: Model, off: Collection[Head]) -> Model:
-    """Copy a model without these heads; the copy computes what the model does inside `ablate(model, off)`.
+def prune(model: Model, heads: Collection[Head]) -> Model:
+    """Copy a model without these heads; the copy computes what the model does inside `ablate(model, heads)`.
 
     A head takes 3 · head_dim rows of its layer's `input_projection` with it, and head_dim columns of the
     `output_projection`: with biases, (4 · embed_dim + 3) · head_dim parameters. An attention without heads
@@ -38,10 +38,11 @@ def prune(model: Model, off: Collection[Head]) -> Model:
     >>> pruned.layers[0].attention.input_projection
     Linear(in_features=6, out_features=12, bias=True)
     """
-    off, pruned = check_heads(model, off), copy.deepcopy(model)
+    heads, pruned = check_heads(model, heads), copy.deepcopy(model)
     with torch.no_grad():
         for layer, attention in attentions(pruned).items():
-            _keep_heads(attention, [head for head in range(attention.num_heads) if (*layer, head) not in off])
+            numbers = range(attention.num_heads)
+            _keep_heads(attention, [number for number in numbers if (*layer, number) not in heads])
     for module in pruned.modules():
         if isinstance(module, EncoderLayer):
             module.num_heads = module.attention.num_heads
@@ -57,7 +58,7 @@ def _keep_heads(attention: MultiHeadAttention, heads: list[int]) -> None:
     groups = sorted(set(group_of_each))
     if len({group_of_each.count(group) for group in groups}) > 1:
         raise ValueError(
-            f"off must leave equally many heads in each group of {group_size}, got heads {heads} left"
+            f"heads must leave equally many heads in each group of {group_size}, got {heads} left"
         )
     queries, keys, _ = attention.sizes
     parts = (heads, 0), (groups, queries), (groups, queries + keys)

@@ -46,7 +46,7 @@ def all_heads(model: nn.Module) -> list[Head]:
 
 @contextmanager
 @checked
-def ablate(model: nn.Module, off: Collection[Head]) -> Iterator[None]:
+def ablate(model: nn.Module, heads: Collection[Head]) -> Iterator[None]:
     """Switch heads off: in all calls of the model inside the block their outputs are multiplied by 0.
 
     The factor comes before W_O, so that the bias of the output projection remains; with all heads of an
@@ -65,7 +65,7 @@ def ablate(model: nn.Module, off: Collection[Head]) -> Iterator[None]:
     True
     """
     gates = _gates(model)
-    for head in check_heads(model, off):
+    for head in check_heads(model, heads):
         gates[head.kind, head.layer][head.head] = 0.0
     with _gated(model, gates):
         yield
@@ -124,19 +124,19 @@ def by_layer(scores: Mapping[Head, float]) -> dict[Head, float]:
     return {head: score / norms[head.kind, head.layer] for head, score in scores.items()}
 
 
-def check_heads(model: nn.Module, off: Collection[Head]) -> set[Head]:
+def check_heads(model: nn.Module, heads: Collection[Head]) -> set[Head]:
     """Return the heads as a set; ValueError if the model lacks one of them.
 
     >>> from polyhead import Encoder
     >>> check_heads(Encoder(1, embed_dim=6, num_heads=2), [Head("cross", 0, 1)])
     Traceback (most recent call last):
-    ValueError: off must name heads of the model, which has {'encoder 0': 2}, got ('cross', 0, 1)
+    ValueError: heads must be heads of the model, which has {'encoder 0': 2}, got ('cross', 0, 1)
     """
     sizes = {" ".join(map(str, layer)): each.num_heads for layer, each in attentions(model).items()}
-    for head in off:
+    for head in heads:
         if head not in all_heads(model):
-            raise ValueError(f"off must name heads of the model, which has {sizes}, got {tuple(head)}")
-    return set(off)
+            raise ValueError(f"heads must be heads of the model, which has {sizes}, got {tuple(head)}")
+    return set(heads)
 
 
 def attentions(model: nn.Module) -> dict[Layer, MultiHeadAttention]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from polyhead.checked import Mask, Probability, Size, checked, divided
-from polyhead.functional import hide_unseen, scaled_dot_product_attention
+from polyhead.checked import Mask, Probability, Size, checked, divide_exactly
+from polyhead.functional import attend, hide_unseen
 
 
 class AnnotatedMultiHeadAttention(nn.Module):
@@ -20,6 +20,11 @@ class AnnotatedMultiHeadAttention(nn.Module):
     of one another, and a query that may attend to nothing gets zeros instead of the plain average. `linears`
     holds those for query, key, value and output; `attn` the weights of the last call, (batch, h, num_queries,
     num_keys), dropout included, without gradient.
+
+    >>> attention = AnnotatedMultiHeadAttention(h=3, d_model=6)
+    >>> x = torch.randn(2, 5, 6)
+    >>> attention(x, x, x).shape, attention.attn.shape
+    (torch.Size([2, 5, 6]), torch.Size([2, 3, 5, 5]))
     """
 
     @checked
@@ -27,18 +32,18 @@ class AnnotatedMultiHeadAttention(nn.Module):
         """Make the four projections; `h` heads must divide `d_model`."""
         super().__init__()
         self.h, self.d_model, self.dropout = h, d_model, dropout
-        self.d_k = divided("d_model", d_model, "h", h)
+        self.d_k = divide_exactly("d_model", d_model, "h", h)
         self.linears = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(4))
         self.attn: Tensor | None = None
 
     @checked
     def forward(
         self,
-        query: Float[Tensor, "batch num_queries d_model"],
-        key: Float[Tensor, "batch num_keys d_model"],
-        value: Float[Tensor, "batch num_keys d_model"],
+        query: Float[Tensor, "batch num_queries {self.d_model}"],
+        key: Float[Tensor, "batch num_keys {self.d_model}"],
+        value: Float[Tensor, "batch num_keys {self.d_model}"],
         mask: Mask | None = None,
-    ) -> Float[Tensor, "batch num_queries d_model"]:
+    ) -> Float[Tensor, "batch num_queries {self.d_model}"]:
         """Attend with all heads at once; for the mask see `scaled_dot_product_attention`."""
         query, key, value = hide_unseen(query, key, value, mask)
         # Three of the four linears, each followed by the split: (batch, h, num_tokens, d_k).
@@ -46,9 +51,7 @@ class AnnotatedMultiHeadAttention(nn.Module):
             linear(x).view(*x.shape[:2], self.h, self.d_k).transpose(1, 2)
             for linear, x in zip(self.linears, (query, key, value), strict=False)
         )
-        output, weights = scaled_dot_product_attention(
-            query, key, value, mask, self.dropout if self.training else 0.0
-        )
+        output, weights = attend(query, key, value, mask, self.dropout if self.training else 0.0)
         self.attn = weights.detach()  # with its gradient the module could not be copied after a call
-        joined = output.transpose(1, 2).flatten(2)  # (batch, num_queries, d_model)
-        return self.linears[3](joined)
+        output = output.transpose(1, 2).flatten(2)  # (batch, num_queries, d_model)
+        return self.linears[3](output)

@@ -1,4 +1,4 @@
-"""Carries the weights of one form of multi-head attention over to another."""
+"""Copies the weights of one form of multi-head attention into another."""
 
 from __future__ import annotations
 
@@ -18,60 +18,70 @@ from polyhead.multi_head.transposed import TransposedMultiHeadAttention
 
 @checked
 def copy_weights(source: nn.Module, target: nn.Module) -> None:
-    """Give `target` the weights of `source`, so that both compute the same.
+    """Copy the weights of `source` into `target`, so that both compute the same.
 
     Both can be any of the five forms here, `torch.nn.MultiheadAttention`, or d2l's `MultiHeadAttention`.
     Grouped keys and values are repeated for a target that has one of them for each head; biases that the
-    source lacks become zeros. `target` keeps its own dtype and device, and its own dropout; a target that
-    cannot compute what `source` does is refused, and stays as it was.
+    source lacks become zeros. `target` keeps its own dtype, device and dropout.
+
+    Raises:
+        ValueError: the target cannot compute what `source` does; it is unchanged.
+        TypeError: one of them is no multi-head attention of these forms.
+
+    >>> source, target = SplitMultiHeadAttention(6, 3), MultiHeadAttention(6, 3)
+    >>> copy_weights(source, target)
+    >>> x = torch.randn(2, 5, 6)
+    >>> torch.allclose(source(x)[0], target(x)[0], atol=1e-6)
+    True
     """
-    weights, places = _read(source), _read(target)
+    weights, views = _read(source), _read(target)
     if any(nn.parameter.is_lazy(weight) for each in weights.projections for weight in each.weights):
         raise ValueError(
             "source must have weights, got d2l's module before its first call: call it once, or copy into it"
         )
     for name in ("embed_dim", "num_heads", "head_dim"):
-        wanted, there = getattr(weights, name), getattr(places, name)
-        if wanted != there:
-            raise ValueError(f"target must have the source's {name} {wanted}, got {there}")
-    if weights.num_kv_heads != places.num_kv_heads:
-        weights = _ungrouped(weights, places.num_kv_heads)
-    for name, given, place in zip(
-        ("query", "key", "value", "output"), weights.projections, places.projections, strict=True
+        expected, got = getattr(weights, name), getattr(views, name)
+        if expected != got:
+            raise ValueError(f"target must have the source's {name} {expected}, got {got}")
+    if weights.num_kv_heads != views.num_kv_heads:
+        weights = _ungrouped(weights, views.num_kv_heads)
+    for name, read, view in zip(
+        ("query", "key", "value", "output"), weights.projections, views.projections, strict=True
     ):
-        if given.biases and not place.biases:
+        if read.biases and not view.biases:
             raise ValueError(
                 f"target must have biases, as the source's {name} projection has, got one without"
             )
-        for tensor in (*given.weights, *given.biases, *place.weights, *place.biases):
+        for tensor in (*read.weights, *read.biases, *view.weights, *view.biases):
             if tensor.is_meta:
                 raise ValueError(
                     f"source and target must hold numbers, got a {name} projection on the meta device: call "
                     "to_empty first"
                 )
-        for tensor in (*place.weights, *place.biases):
+        for tensor in (*view.weights, *view.biases):
             if not isinstance(tensor if tensor._base is None else tensor._base, nn.Parameter):
                 raise ValueError(
                     f"target must have parameters to copy into, got a {name} projection that is computed, as "
                     "by weight_norm: remove the parametrization first"
                 )
     with torch.no_grad():
-        _settle(target, weights.embed_dim)
-        for given, place in zip(weights.projections, places.projections, strict=True):
-            whole = torch.cat(list(given.weights))
-            _fill(place.weights, whole)
-            if place.biases:
-                zeros = whole.new_zeros(len(whole))
-                _fill(place.biases, torch.cat(list(given.biases)) if given.biases else zeros)
+        _materialize(target, weights.embed_dim)
+        for read, view in zip(weights.projections, views.projections, strict=True):
+            weight = torch.cat(list(read.weights))
+            _fill(view.weights, weight)
+            if view.biases:
+                zeros = weight.new_zeros(len(weight))
+                _fill(view.biases, torch.cat(list(read.biases)) if read.biases else zeros)
 
 
-def _fill(places: Sequence[Tensor], whole: Tensor) -> None:
-    for place, part in zip(places, torch.split(whole, [len(each) for each in places]), strict=True):
-        place.copy_(part)
+def _fill(views: Sequence[Tensor], tensor: Tensor) -> None:
+    """Copy a tensor into views that hold its rows one after another."""
+    for view, part in zip(views, torch.split(tensor, [len(each) for each in views]), strict=True):
+        view.copy_(part)
 
 
 class _Projection(NamedTuple):
-    """One projection as views into the module that owns it; several where each head has its own."""
+    """One projection as views into its module; several where each head has its own."""
 
     weights: Sequence[Tensor]
     biases: Sequence[Tensor] = ()
@@ -84,14 +94,14 @@ class _Weights(NamedTuple):
     embed_dim: int
     num_heads: int
     num_kv_heads: int
-    own_head_dim: int | None = None
+    explicit_head_dim: int | None = None
 
     @property
     def head_dim(self) -> int:
-        return self.own_head_dim or self.embed_dim // self.num_heads
+        return self.explicit_head_dim or self.embed_dim // self.num_heads
 
 
-# Where the linear layers for query, key, value and output stand; in a list of heads, one for each head.
+# The names of the linear layers for query, key, value and output; of a list of heads, those of each head.
 _LAYERS: dict[type[nn.Module], tuple[str, str, str, str]] = {
     LoopedMultiHeadAttention: (
         "query_projection",
@@ -132,8 +142,8 @@ def _read_linears(module: Any, names: Sequence[str]) -> _Weights:
     heads = list(getattr(module, "heads", [module]))
     owners = [heads, heads, heads, [module]]
     layers = [
-        [cast("nn.Linear", owner.get_submodule(name)) for owner in own]
-        for own, name in zip(owners, names, strict=True)
+        [cast("nn.Linear", module.get_submodule(name)) for module in modules]
+        for modules, name in zip(owners, names, strict=True)
     ]
     embed_dim = layers[3][0].out_features
     num_heads = module.h if isinstance(module, AnnotatedMultiHeadAttention) else module.num_heads
@@ -148,7 +158,7 @@ def _projection(layers: Sequence[nn.Linear]) -> _Projection:
 
 def _split_packed(weight: Tensor, bias: Tensor | None, sizes: list[int]) -> list[_Projection]:
     biases = [()] * len(sizes) if bias is None else [(each,) for each in torch.split(bias, sizes)]
-    return [_Projection([each], own) for each, own in zip(torch.split(weight, sizes), biases, strict=True)]
+    return [_Projection([each], bias) for each, bias in zip(torch.split(weight, sizes), biases, strict=True)]
 
 
 def _read_torch(module: nn.MultiheadAttention) -> _Weights:
@@ -168,8 +178,8 @@ def _read_torch(module: nn.MultiheadAttention) -> _Weights:
 
 def _read_d2l(module: nn.Module) -> _Weights:
     weights = _read_linears(module, _LAYERS[TransposedMultiHeadAttention])
-    known = [each.weights[0] for each in weights.projections if not nn.parameter.is_lazy(each.weights[0])]
-    sizes = tuple(weight.shape[1] for weight in known)
+    layers = [each.weights[0] for each in weights.projections]
+    sizes = tuple(weight.shape[1] for weight in layers if not nn.parameter.is_lazy(weight))
     if any(size != weights.embed_dim for size in sizes):
         raise ValueError(
             "d2l's MultiHeadAttention must have been called with inputs of its num_hiddens = "
@@ -179,12 +189,12 @@ def _read_d2l(module: nn.Module) -> _Weights:
 
 
 def _is_d2l(module: nn.Module) -> bool:
-    """Whether it is d2l's class; nobody needs d2l to ask."""
+    """Whether it is d2l's class, without an import of d2l."""
     return type(module).__module__ == "d2l.torch" and type(module).__name__ == "MultiHeadAttention"
 
 
-def _settle(target: nn.Module, embed_dim: int) -> None:
-    """Give d2l's layers their input size, which they take from their first call; this is one."""
+def _materialize(target: nn.Module, embed_dim: int) -> None:
+    """Call d2l's layers once, as they take their input size from their first call."""
     if _is_d2l(target):
         for layer in target.children():
             weight = getattr(layer, "weight", None)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from polyhead.checked import Probability, Size, checked, divided
-from polyhead.functional import hide_unseen, scaled_dot_product_attention
+from polyhead.checked import Probability, Size, checked, divide_exactly
+from polyhead.functional import attend, hide_unseen
 from polyhead.masks import padding_mask
 
 
@@ -18,12 +18,17 @@ from polyhead.masks import padding_mask
 def transpose_qkv(
     X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size
 ) -> Float[Tensor, "batch*{num_heads} num_tokens num_hiddens//{num_heads}"]:
-    """Give each head its own slice of the features, and its own place in the batch.
+    """Split the features into heads, and fold the heads into the batch.
 
     Sequence b of head i becomes entry b · num_heads + i:
     out[b · num_heads + i, t, j] = X[b, t, i · head_dim + j].
+
+    >>> transpose_qkv(torch.tensor([[[1, 2, 3, 4]]]).float(), num_heads=2)
+    tensor([[[1., 2.]],
+    <BLANKLINE>
+            [[3., 4.]]])
     """
-    head_dim = divided("X.shape[2]", X.shape[2], "num_heads", num_heads)
+    head_dim = divide_exactly("X.shape[2]", X.shape[2], "num_heads", num_heads)
     X = X.reshape(X.shape[0], X.shape[1], num_heads, head_dim)  # (batch, num_tokens, num_heads, head_dim)
     X = X.permute(0, 2, 1, 3)  # (batch, num_heads, num_tokens, head_dim)
     return X.flatten(0, 1)  # (batch · num_heads, num_tokens, head_dim)
@@ -33,8 +38,12 @@ def transpose_qkv(
 def transpose_output(
     X: Float[Tensor, "batch_heads num_tokens head_dim"], num_heads: Size
 ) -> Float[Tensor, "batch_heads//{num_heads} num_tokens head_dim*{num_heads}"]:
-    """Undo `transpose_qkv`: put the heads of each sequence side by side again."""
-    batch = divided("X.shape[0]", X.shape[0], "num_heads", num_heads)
+    """Undo `transpose_qkv`: concatenate the heads of each sequence.
+
+    >>> transpose_output(torch.tensor([[[1, 2]], [[3, 4]]]).float(), num_heads=2)
+    tensor([[[1., 2., 3., 4.]]])
+    """
+    batch = divide_exactly("X.shape[0]", X.shape[0], "num_heads", num_heads)
     X = X.reshape(batch, num_heads, X.shape[1], X.shape[2])  # (batch, num_heads, num_tokens, head_dim)
     X = X.permute(0, 2, 1, 3)  # (batch, num_tokens, num_heads, head_dim)
     return X.flatten(2, 3)  # (batch, num_tokens, num_heads · head_dim)
@@ -46,13 +55,18 @@ class TransposedMultiHeadAttention(nn.Module):
     One difference is deliberate: a query with valid_lens 0 gets zeros here, the plain average in d2l. `W_q`,
     `W_k`, `W_v`, `W_o` are `nn.Linear(num_hiddens, num_hiddens)`; `attention_weights` are those of the last
     call, (batch · num_heads, num_queries, num_keys), dropout included, without gradient.
+
+    >>> attention = TransposedMultiHeadAttention(num_hiddens=6, num_heads=3, dropout=0.1)
+    >>> x, valid_lens = torch.randn(2, 5, 6), torch.tensor([4, 1])
+    >>> attention(x, x, x, valid_lens).shape, attention.attention_weights.shape
+    (torch.Size([2, 5, 6]), torch.Size([6, 5, 5]))
     """
 
     @checked
     def __init__(self, num_hiddens: Size, num_heads: Size, dropout: Probability, bias: bool = False) -> None:
         """Make the four projections, as in d2l without biases; `num_heads` must divide `num_hiddens`."""
         super().__init__()
-        divided("num_hiddens", num_hiddens, "num_heads", num_heads)
+        divide_exactly("num_hiddens", num_hiddens, "num_heads", num_heads)
         self.num_hiddens, self.num_heads, self.dropout = num_hiddens, num_heads, dropout
         self.W_q = nn.Linear(num_hiddens, num_hiddens, bias=bias)
         self.W_k = nn.Linear(num_hiddens, num_hiddens, bias=bias)
@@ -63,17 +77,17 @@ class TransposedMultiHeadAttention(nn.Module):
     @checked
     def forward(
         self,
-        queries: Float[Tensor, "batch num_queries num_hiddens"],
-        keys: Float[Tensor, "batch num_keys num_hiddens"],
-        values: Float[Tensor, "batch num_keys num_hiddens"],
+        queries: Float[Tensor, "batch num_queries {self.num_hiddens}"],
+        keys: Float[Tensor, "batch num_keys {self.num_hiddens}"],
+        values: Float[Tensor, "batch num_keys {self.num_hiddens}"],
         valid_lens: Integer[Tensor, " batch"] | Integer[Tensor, "batch num_queries"] | None = None,
-    ) -> Float[Tensor, "batch num_queries num_hiddens"]:
-        """Attend with all heads at once; `valid_lens` keys count, of each sequence or for each query."""
+    ) -> Float[Tensor, "batch num_queries {self.num_hiddens}"]:
+        """Attend with all heads at once, to the first `valid_lens` keys, of each sequence or query."""
         mask = None if valid_lens is None else padding_mask(valid_lens, keys.shape[1])
         queries, keys, values = hide_unseen(queries, keys, values, mask)
         if mask is not None:  # entry b · num_heads + i of the folded batch belongs to sequence b
             mask = mask.repeat_interleave(self.num_heads, dim=0)
-        output, weights = scaled_dot_product_attention(
+        output, weights = attend(
             transpose_qkv(self.W_q(queries), self.num_heads),
             transpose_qkv(self.W_k(keys), self.num_heads),
             transpose_qkv(self.W_v(values), self.num_heads),

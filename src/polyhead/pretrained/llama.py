@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from polyhead.checked import divided
+from polyhead.checked import divide_exactly
 from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.layers import LayerOptions
@@ -58,7 +58,7 @@ def make_llama(config: Config) -> DecoderOnly:
     settings.must_be(use_sliding_window=False, sliding_window=None, layer_types=None)
     size, heads = settings.sizes("hidden_size", "num_attention_heads")
     if settings.get("head_dim") is None:
-        head_dim = divided("config.hidden_size", size, "config.num_attention_heads", heads)
+        head_dim = divide_exactly("config.hidden_size", size, "config.num_attention_heads", heads)
     else:
         (head_dim,) = settings.sizes("head_dim")
     grouped = settings.get("num_key_value_heads") is not None

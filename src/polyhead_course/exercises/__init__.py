@@ -1,1 +1,5 @@
-"""What exercises call: `checks` of the reader's own functions, and `patients` to diagnose."""
+"""What exercises call: `checks` of the reader's own functions, `diagnose`, and `patients` to diagnose."""
+
+from polyhead_course.exercises.clinic import diagnose
+
+__all__ = ["diagnose"]

@@ -1,17 +1,11 @@
-"""Opaque decoders: each has one planted bug or none, and nothing but calls tells which."""
+"""Decoders behind a number, each with one planted bug or none: neither name nor class says which."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
-import types
-from typing import Any
 
-from attention_clinic import small, small_bugs
 from attention_clinic.planted import BUGS, CLASSES, planted
 from attention_clinic.small import SmallDecoder
-
-_METHODS = [name for name, value in vars(SmallDecoder).items() if callable(value) and name != "__init__"]
 
 
 def _order(name: str) -> str:
@@ -26,11 +20,16 @@ NUM_PATIENTS = len(_ILL)
 def patient(number: int) -> SmallDecoder:
     """The decoder of this number, from 1; it is called as `planted("none")` is, and has the same weights.
 
-    Its code was compiled from a source that is not there to read. `checks.patient(number, name)` says whether
-    a diagnosis is right.
+    `checks.patient(number, name)` prints whether a diagnosis is right.
+
+    Example:
+        >>> patient(7)
+        <patient 7>
     """
-    decoder = planted("none")
-    decoder.__class__ = _compiled(answer(number), number)
+    bug = answer(number)
+    names = {"__module__": "patient", "__repr__": lambda _: f"<patient {number}>"}
+    decoder = planted(bug)
+    decoder.__class__ = type("Patient", (SmallDecoder if bug == "none" else CLASSES[bug],), names)
     return decoder
 
 
@@ -39,27 +38,3 @@ def answer(number: int) -> str:
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= NUM_PATIENTS:
         raise ValueError(f"number must be from 1 to {NUM_PATIENTS}, got {number!r}")
     return _ILL[number - 1]
-
-
-def _compiled(bug: str, number: int) -> type[SmallDecoder]:
-    """A class with every method of its own, the right ones too, so that none stands out."""
-    source: type[SmallDecoder] = SmallDecoder if bug == "none" else CLASSES[bug]
-    methods: dict[str, Any] = {name: _opaque(getattr(source, name)) for name in _METHODS}
-    methods |= {"__module__": "patient", "__doc__": None, "__repr__": lambda _: f"<patient {number}>"}
-    return type("Patient", (SmallDecoder,), methods)
-
-
-def _opaque(method: Any) -> types.FunctionType:
-    """The same code without its file, lines and docstring."""
-    method = inspect.unwrap(method)
-    code = method.__code__
-    constants = code.co_consts
-    if method.__doc__ is not None:
-        constants = (None, *constants[1:])
-    code = code.replace(
-        co_filename="<patient>", co_firstlineno=1, co_qualname=code.co_name, co_consts=constants
-    )
-    names = {**vars(small), **vars(small_bugs), "__name__": "patient"}
-    made = types.FunctionType(code, names, code.co_name, method.__defaults__, method.__closure__)
-    made.__kwdefaults__, made.__annotations__ = method.__kwdefaults__, dict(method.__annotations__)
-    return made

@@ -1,29 +1,24 @@
 """A small model that writes a word backwards.
 
-`python -m polyhead_course.models.backwards train` makes its checkpoint.
+Its checkpoint is written by `experiments/backwards.py`.
 """
 
 from __future__ import annotations
 
-import argparse
-import shlex
-import sys
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Int64
-from torch import Tensor, nn
+from torch import Tensor
 
 from polyhead.checkpoint import load
-from polyhead.training import Recipe, device, make_checkpoint
 from polyhead.transformer import Transformer
 
 CHECKPOINT = Path(__file__).parent / "checkpoints" / "backwards.safetensors"
 SIGNS = "_>.abcdefgh"  # padding, start, end, letters
 PAD, START, END = 0, 1, 2
 MAX_LENGTH = 6
-RECIPE = Recipe(steps=500, batch_size=32, learning_rate=0.01, warmup=150)
 
 
 def read(*words: str) -> Int64[Tensor, "num_words max_length"]:
@@ -100,33 +95,3 @@ def load_model(path: str | Path = CHECKPOINT) -> Transformer:
     model = make_model()
     model.load_state_dict(load(path).weights)
     return model.eval()
-
-
-def train_backwards(path: Path, command: str, recipe: Recipe = RECIPE) -> None:
-    """Train and write the checkpoint; a run that was killed is continued.
-
-    >>> train_backwards(Path("backwards.safetensors"), "python train.py")  # doctest: +SKIP
-    """
-    words, place = make_words()[0], device()
-
-    def loss(model: nn.Module, rows: Tensor) -> tuple[Tensor, int]:
-        source, shifted, target = (ids.to(place) for ids in make_pairs(words[rows]))
-        logits = model(source, shifted, source != PAD)  # (batch, 7, vocab_size)
-        total = F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
-        return total, int((target != PAD).sum())
-
-    torch.manual_seed(recipe.seed)
-    make_checkpoint(path, make_model().to(place), loss, len(words), recipe, {"signs": SIGNS}, command)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser("python -m polyhead_course.models.backwards", description=__doc__)
-    parser.add_argument("command", choices=["train"])
-    parser.add_argument("--out", type=Path, default="backwards.safetensors", help="the checkpoint to write")
-    train_backwards(parser.parse_args(arguments).out, f"{parser.prog} {shlex.join(arguments)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,10 @@
-"""A search task for MiniLM: to find the title that answers a query."""
+"""A search task for MiniLM: to find the title that answers a query.
+
+Its pairs, `data/query_title_pairs.tsv`, are written by hand.
+"""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
@@ -88,36 +89,6 @@ def loss(minilm: MiniLM, pairs: Sequence[Pair], others: Sequence[Pair] = ()) -> 
     queries = minilm([pair.query for pair in pairs])
     titles = minilm([pair.title for pair in (*pairs, *others)])
     return F.cross_entropy(20 * queries @ titles.T, torch.arange(len(pairs), device=queries.device))
-
-
-def tf_idf(pairs: Sequence[Pair]) -> Tensor:
-    """Compute a similarity by words alone, without a model: the cosine of tf-idf vectors.
-
-    A word in n of N texts has the weight log(N / n); texts without a common word have similarity 0.
-
-    >>> tf_idf([Pair("red fox", "a fox"), Pair("blue sky", "the blue sky")])[0, 1]
-    tensor(0.)
-    """
-    texts = [Counter(re.findall(r"\w+", text.lower())) for pair in zip(*pairs, strict=True) for text in pair]
-    documents = Counter(word for text in texts for word in text)
-    counts = torch.tensor([[text[word] for word in documents] for text in texts], dtype=torch.float32)
-    rarity = torch.log(len(texts) / torch.tensor(list(documents.values())))
-    vectors = F.normalize(counts * rarity, dim=-1)  # (num_queries + num_titles, num_words)
-    return vectors[: len(pairs)] @ vectors[len(pairs) :].T
-
-
-def static(minilm: MiniLM, pairs: Sequence[Pair]) -> Tensor:
-    """Compute a similarity without attention: the cosine of the mean vectors in the table of tokens.
-
-    >>> from polyhead.pretrained import load_minilm
-    >>> static(load_minilm(), query_title_pairs()[:3]).shape
-    torch.Size([3, 3])
-    """
-    table, sums = minilm.model.embedding.tokens.weight.detach(), []
-    for texts in zip(*pairs, strict=True):
-        ids, mask = minilm.tokenize(texts)
-        sums.append(F.normalize((table[ids] * mask[..., None]).sum(dim=1), dim=-1))
-    return sums[0] @ sums[1].T
 
 
 def _embed(minilm: MiniLM, texts: Sequence[str]) -> Tensor:

@@ -1,1 +1,1 @@
-"""Prints the built site as one PDF for each language: reads its pages, binds them, prints them."""
+"""Prints the built site as one PDF for each language: `pages` reads, `document` binds, `printing` prints."""

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from polyglot_book.config import Book
 from polyhead_course.pdf.printing import print_book
 
 
-def main() -> int:
-    """Print the languages that are named, or all of them; return the exit status."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the given languages, by default all; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m polyhead_course.pdf", description=__doc__)
     parser.add_argument("languages", nargs="*", metavar="language", help="as in ko; default: all")
     parser.add_argument("--root", type=Path, default=Path(), help="the folder of _config.yml")
     parser.add_argument("--site", type=Path, metavar="DIR", help="the built site (default: _build/html)")
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
-        book = Book.load(arguments.root)
-        site = arguments.site or book.root / "_build" / "html"
-        print_book(book, site, book.root / "_build" / "pdf", arguments.languages)
+        book = Book.load(options.root)
+        site = options.site or book.root / "_build" / "html"
+        print_book(book, site, book.root / "_build" / "pdf", options.languages)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

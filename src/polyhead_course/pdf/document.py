@@ -1,4 +1,4 @@
-"""Binds the built pages of one language as one HTML document: cover, contents, parts, solutions."""
+"""Joins the built pages of one language in one HTML document: cover, contents, parts, solutions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from polyglot_book.config import Book, ConfigError, Language
 from polyhead_course.pdf.pages import Heading, Part, read_part
-from sphinx_polyglot.strings import own_words
+from sphinx_polyglot.strings import translations
 
 _SOLUTIONS = "solutions"
 _STYLE = "_static/site.css"
@@ -20,13 +20,13 @@ _STYLE = "_static/site.css"
 
 @dataclass(frozen=True)
 class Document:
-    """All that is printed of one language.
+    """The printed book of one language, as HTML.
 
     Attributes:
         language: The language.
-        folder: Where on the site it stands, so that images are found: in the folder of its pages.
-        parts: What it consists of, for the bookmarks.
-        html: Its text; `<!--page ANCHOR-->` stands for the number of a page.
+        folder: Its folder on the site, that of its pages, so that relative addresses of images are right.
+        parts: Its parts, for the bookmarks.
+        html: Its text, with `<!--page ANCHOR-->` in place of each page number.
     """
 
     language: Language
@@ -36,8 +36,8 @@ class Document:
 
 
 def bind(book: Book, language: Language, site: Path) -> Document:
-    """Make the document of one language."""
-    words = own_words(language.code)
+    """Return the document of one language."""
+    words = translations(language.code)
     home = site / book.folder / language.code / "index.html"
     if not home.is_file() or not (site / _STYLE).is_file():
         raise ConfigError(f"{site}: no built site with pages in {language.code}; `make site` builds it")
@@ -70,14 +70,14 @@ def bind(book: Book, language: Language, site: Path) -> Document:
 
 
 def _stems(home: LexborHTMLParser) -> list[str]:
-    """Give the pages that a language's first page lists beside itself, in their order."""
+    """Return the stems of the pages in the sidebar of a language's first page, in order."""
     links = home.css(".bd-docs-nav a.internal")
     hrefs = [link.attributes.get("href") or "" for link in links]
     return [Path(href).stem for href in dict.fromkeys(hrefs) if href.endswith(".html") and "/" not in href]
 
 
 def _cover(language: Language, home: LexborHTMLParser) -> str:
-    """Make the first page; what it says of versions and rights is what the site's pages say below."""
+    """Return the first page, with the version and the licences from the footer of the site's pages."""
     rights = [node.html or "" for node in home.css(".polyglot-rights > li:not(.d-print-none)")]
     address = home.css_first(".polyglot-printed [translate=no]")
     if address is not None:
@@ -106,7 +106,7 @@ def _contents(parts: list[Part]) -> str:
 
 
 def _solutions(parts: list[Part], title: str, pointer: str) -> Part | None:
-    """Make the part of the book that holds the solutions; None where there are none."""
+    """Return the part with the solutions, or None if there are none."""
     headings, texts = [Heading(_SOLUTIONS, escape(title))], [f"<h1>{escape(title)}</h1>"]
     for part in parts:
         if not part.solutions:
@@ -124,7 +124,7 @@ def _solutions(parts: list[Part], title: str, pointer: str) -> Part | None:
 
 
 def _running_titles(parts: list[Part]) -> str:
-    """Let each part's pages bear its title."""
+    """Return the CSS that puts each part's title at the top of its pages."""
     titles = (json.dumps(part.headings[0].text, ensure_ascii=False) for part in parts)
     return "\n".join(
         f"@page part-{number} {{ @top-left {{ content: {title} }} }}" for number, title in enumerate(titles)

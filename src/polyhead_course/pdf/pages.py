@@ -1,4 +1,4 @@
-"""Reads a page of the built site as a part of a book: with the book's ids and links, its solutions apart."""
+"""Reads a page of the built site as a part of a book: ids and links of the book, solutions apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from polyglot_book.exercises import EXERCISE_CLASS, EXERCISE_PREFIX, SOLUTION_PREFIX
 from sphinx_polyglot.formulas import linear
 
-# What a screen needs and paper does not.
+# Removed: elements that are useless on paper.
 _DROPPED = (
     ".headerlink, script, noscript, button, .toctree-wrapper, .d-print-none, .polyglot-live-body, "
     "details.hide > summary, .sd-summary-state-marker"
@@ -34,8 +34,8 @@ class Heading:
     """A heading that the contents list.
 
     Attributes:
-        anchor: Where it is.
-        html: What it says.
+        anchor: Its id in the book.
+        html: Its content.
     """
 
     anchor: str
@@ -43,7 +43,7 @@ class Heading:
 
     @property
     def text(self) -> str:
-        """What it says, as plain text."""
+        """Its content as plain text."""
         body = _first(LexborHTMLParser(self.html).root, "body")
         for formula in body.css("math"):
             formula.replace_with(linear(formula))
@@ -55,9 +55,9 @@ class Solution:
     """The solution of an exercise.
 
     Attributes:
-        anchor: Where it will stand.
-        title: What it is called, as HTML.
-        exercise: Where the exercise is, and its title.
+        anchor: Its id in the book.
+        title: Its title, as HTML.
+        exercise: The title of the exercise.
         html: The solution itself.
     """
 
@@ -72,9 +72,9 @@ class Part:
     """A page as a part of a book.
 
     Attributes:
-        anchor: Where it begins.
+        anchor: Its id in the book.
         headings: Its heading, then those of its sections.
-        html: Its text, without the solutions; `<!--page ANCHOR-->` stands for the number of a page.
+        html: Its text, without the solutions; `<!--page ANCHOR-->` is in place of each page number.
         solutions: The solutions of its exercises.
     """
 
@@ -85,7 +85,7 @@ class Part:
 
 
 def anchor_of(stem: str, place: str = "") -> str:
-    """Name a place of the book: a page, or an id on it."""
+    """Return the id in the book of a page, or of an id on it."""
     return f"page-{stem}--{place}" if place else f"page-{stem}"
 
 
@@ -95,7 +95,7 @@ def read_part(path: Path, stems: Collection[str], pointer: str) -> Part:
     Args:
         path: The page.
         stems: The stems of all pages of the book: links to them lead inside the book.
-        pointer: How a page is pointed at, with one `%s` for its number ("page %s").
+        pointer: The text of a reference to a page, with `%s` for its number ("page %s").
     """
     page = LexborHTMLParser(path.read_text(encoding="utf-8"))
     article = _first(page.root, "article")
@@ -106,7 +106,7 @@ def read_part(path: Path, stems: Collection[str], pointer: str) -> Part:
     for node in article.css("details"):
         node.attrs["open"] = ""
     canonical = page.css_first("link[rel=canonical]")
-    _localise(article, path, stems, canonical.attrs.sget("href") if canonical else "")
+    _make_unique(article, path, stems, canonical.attrs.sget("href") if canonical else "")
     sections = [(node.parent, node) for node in article.css("section > :is(h1, h2)")]
     headings = [Heading(section.id or "", _inside(node)) for section, node in sections if section]
     solutions = _solutions_of(article, anchor_of(path.stem, SOLUTION_PREFIX), pointer)
@@ -114,9 +114,9 @@ def read_part(path: Path, stems: Collection[str], pointer: str) -> Part:
 
 
 def with_lines(html: str) -> str:
-    """Put lines of code that may have to wrap into elements of their own; mark short listings.
+    """Put lines of code that may wrap into elements; mark short listings.
 
-    In a listing that may be broken between pages all lines are elements, or none is.
+    In a listing that may break between pages either all lines are elements or none.
     """
 
     def listing(found: re.Match[str]) -> str:
@@ -139,8 +139,8 @@ def _is_wide(html: str) -> bool:
     return sum(2 if east_asian_width(each) in "WF" else 1 for each in text) > _NARROW
 
 
-def _localise(article: LexborNode, path: Path, stems: Collection[str], address: str) -> None:
-    """Make the ids of a page unique in the book, and let its links lead where they lead on the page."""
+def _make_unique(article: LexborNode, path: Path, stems: Collection[str], address: str) -> None:
+    """Make the ids of a page unique in the book, and adapt its links."""
     stem = path.stem
     ids = {node.id for node in article.css("[id]")}
 
@@ -169,7 +169,7 @@ def _localise(article: LexborNode, path: Path, stems: Collection[str], address: 
 
 
 def _target(href: str, path: Path, stems: Collection[str], address: str) -> str:
-    """Say where a link of a page leads in the book; nowhere if only the site's unknown address could tell."""
+    """Return the target of a link in the book; "" for another page of a site without an address."""
     parts = urlsplit(href)
     if parts.scheme or parts.netloc:
         return href
@@ -182,14 +182,14 @@ def _target(href: str, path: Path, stems: Collection[str], address: str) -> str:
 
 
 def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Solution]:
-    """Take the solutions out of a page, and let each exercise say where its solution is.
+    """Remove the solutions from a page and return them; add a reference to each exercise.
 
-    What follows a solution and bears its name, such as its code, belongs to it.
+    An element whose id begins with that of the last solution, such as its code, is part of it.
     """
     solutions: list[Solution] = []
     for anchor in [node.id or "" for node in article.css(f'[id^="{prefix}"]')]:
         node = article.css_first(f"#{anchor}")
-        if node is None:  # it stood in a solution
+        if node is None:  # it was part of a solution
             continue
         block = _block_of(node)
         name_of_exercise = anchor.replace(f"--{SOLUTION_PREFIX}", f"--{EXERCISE_PREFIX}", 1)
@@ -215,7 +215,7 @@ def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Soluti
 
 
 def _block_of(node: LexborNode) -> LexborNode:
-    """Give what a target marks: the element that follows it."""
+    """Return the element that an empty target precedes, or the element itself."""
     following = node.next
     while node.tag == "span" and following is not None and following.tag == "-text":
         following = following.next
@@ -227,7 +227,7 @@ def _fragment(html: str) -> LexborNode:
 
 
 def _first(node: LexborNode | None, selector: str) -> LexborNode:
-    """Find what every page has."""
+    """Return the first match of a selector."""
     found = node.css_first(selector) if node else None
     if found is None:
         raise ValueError(f"a page of the site has no {selector}")

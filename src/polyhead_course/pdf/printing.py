@@ -1,4 +1,4 @@
-"""Prints a document with Chromium, again and again until the numbers of its pages are right: twice."""
+"""Prints a document with Chromium until its page numbers no longer change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from polyhead_course.pdf.pages import Part
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _PAGE = re.compile(r"<!--page (.+?)-->")
 _PASSES = 4
-_ORIGIN = "http://book.invalid/"  # nobody's: every request is answered here
+_ORIGIN = "http://book.invalid/"  # no such host: `print_document` answers every request
 
 
 class PrintError(ValueError):
@@ -37,8 +37,8 @@ def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str] = ()) 
     Args:
         book: The book.
         site: The built site.
-        folder: Where to write, `<title>-<code>.pdf`.
-        codes: The languages; all where none is named.
+        folder: The folder of the files `<title>-<code>.pdf`.
+        codes: The languages; by default all.
     """
     if unknown := set(codes) - set(book.languages):
         raise PrintError(f"no such language: {', '.join(sorted(unknown))}")
@@ -62,7 +62,7 @@ def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str] = ()) 
 
 
 def print_document(browser: Browser, document: Document, site: Path, target: Path) -> int:
-    """Print a document, with its style and images from the site; give how many pages it has."""
+    """Print a document, with its style and images from the site; return its number of pages."""
     numbers: dict[str, int] = {}
 
     def answer(route: Route) -> None:
@@ -79,7 +79,7 @@ def print_document(browser: Browser, document: Document, site: Path, target: Pat
     page.route("**/*", answer)
     for attempt in range(_PASSES):
         page.goto(f"{_ORIGIN}{document.folder}")
-        # The structure takes its time; the first pass only counts pages.
+        # A tagged PDF takes longer; the first pass only counts pages.
         data = page.pdf(prefer_css_page_size=True, print_background=True, tagged=attempt > 0)
         if attempt == 0:
             _check_fonts(data, document.language)
@@ -95,13 +95,13 @@ def print_document(browser: Browser, document: Document, site: Path, target: Pat
 
 
 def _numbers(pdf: Pdf) -> dict[str, int]:
-    """Tell on which page each place is that a link leads to."""
+    """Return the page number of each link target."""
     pages: dict[Any, int] = {page.objgen: number for number, page in enumerate(pdf.pages, 1)}
-    return {name.removeprefix("/"): pages[place[0].objgen] for name, place in pdf.Root.Dests.items()}
+    return {name.removeprefix("/"): pages[target[0].objgen] for name, target in pdf.Root.Dests.items()}
 
 
 def _add_bookmarks(pdf: Pdf, parts: Sequence[Part]) -> None:
-    """Add the bookmarks, and let them be seen; Chromium's own say some headings twice."""
+    """Add bookmarks and show them; those of Chromium repeat some headings."""
     with pdf.open_outline() as outline:
         for part in parts:
             first, *sections = (OutlineItem(each.text, Name(f"/{each.anchor}")) for each in part.headings)
@@ -111,7 +111,7 @@ def _add_bookmarks(pdf: Pdf, parts: Sequence[Part]) -> None:
 
 
 def _check_fonts(data: bytes, language: Language) -> None:
-    """Complain where the cover cannot be read again: what no font has, a PDF does not hold as text."""
+    """Raise an error if the cover's text is not in the PDF: a character without a font is not."""
     expected, got = (
         unicodedata.normalize("NFKC", text)
         for text in (language.name + language.tagline, PdfReader(io.BytesIO(data)).pages[0].extract_text())

@@ -1,4 +1,4 @@
-"""The theme of the course as a Sphinx extension: what its pages look like, load, show and offer."""
+"""The course's theme as a Sphinx extension: layout, style, scripts, cards and files."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ from sphinx.application import Sphinx
 from polyhead_course.theme import (
     assets,
     cards,
+    chinese_words,
     downloads,
     figures,
-    foreign,
     formulas,
-    landing,
+    language_choice,
     live,
     names,
     private,
     reference,
     rights,
-    robots,
+    root_files,
     settings,
     sharing,
     tables,
 )
 from sphinx_polyglot import fingerprint
+from sphinx_polyglot.strings import add_translations
+
+_HERE = Path(__file__).parent
+add_translations(_HERE / "strings")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension with Sphinx."""
-    # A build makes much and drops little before it ends: to look for that took a fifth of its time.
+    # A build allocates many objects and frees few before it ends: collections took a fifth of its time.
     gc.set_threshold(1_000_000)
+    # First, since handlers of the same event run in the order in which they are registered: the context of a
+    # page has a language when the theme's handlers run, and the theme's templates come before the others.
     app.setup_extension("sphinx_polyglot")
     app.add_config_value("polyglot_install", {}, "html", [dict])
     app.add_config_value("polyglot_live", None, "env", [str])
@@ -40,31 +46,34 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("polyglot_fonts", {}, "html", [dict])
     app.add_config_value("polyglot_api", {}, "env", [dict])
 
-    app.connect("config-inited", reference.share_pages, priority=0)
     app.connect("config-inited", settings.check)
-    app.connect("config-inited", assets.configure, priority=910)
-    app.connect("config-inited", private.silence_thebe)
-    app.connect("builder-inited", private.switch_search_off)
-    app.connect("builder-inited", private.write_chapter_by_chapter)
-    app.connect("builder-inited", private.remember_highlighted)
+    app.connect("config-inited", reference.share_pages)
+    app.connect("config-inited", assets.configure)
+    app.connect("config-inited", private.remove_thebe)
+    app.connect("builder-inited", private.disable_search_index)
+    app.connect("builder-inited", private.write_by_chapter)
+    app.connect("builder-inited", private.cache_highlighting)
     app.connect("env-before-read-docs", reference.read_before_forks)
-    app.connect("env-before-read-docs", private.share_the_work)
-    app.connect("source-read", live.carry_data, priority=901)
+    app.connect("env-before-read-docs", private.use_all_processors)
+    app.connect("polyglot-notebook-read", live.carry_data)
     app.connect("env-updated", reference.refresh_links)
-    app.connect("html-page-context", sharing.add_sharing, priority=1)
-    app.connect("html-page-context", rights.add_rights, priority=1)
-    app.connect("html-page-context", downloads.offer_notebooks, priority=1)
-    app.connect("html-page-context", names.link_code, priority=998)
-    app.connect("html-page-context", assets.finish_assets, priority=999)
-    app.connect("build-finished", assets.write_assets, priority=600)
-    app.connect("build-finished", live.copy_modules, priority=700)
+    app.connect("html-page-context", sharing.add_sharing)
+    app.connect("html-page-context", rights.add_rights)
+    app.connect("html-page-context", downloads.add_downloads)
+    # After MyST-NB and the themes (500). `finish_page` comes last: it removes markup that `link_code` reads.
+    app.connect("html-page-context", names.link_code, priority=900)
+    app.connect("html-page-context", assets.finish_page, priority=900)
     app.connect("build-finished", cards.write_cards)
-    app.connect("build-finished", robots.write_files)
-    app.connect("build-finished", robots.write_missing, priority=500)
-    app.connect("build-finished", landing.write_entrance, priority=400)
+    app.connect("build-finished", root_files.write_files)
+    app.connect("build-finished", root_files.write_not_found)
+    app.connect("build-finished", language_choice.write_root)
+    # After the themes (500), which write style sheets, and the last pages: it removes the rules that no page
+    # uses, and the files of `_static` that it does not know, such as the modules of the live figures.
+    app.connect("build-finished", assets.write_assets, priority=900)
+    app.connect("build-finished", live.copy_modules, priority=900)
 
     app.add_post_transform(figures.InlineFigures)
-    app.add_post_transform(foreign.MarkChineseWords)
+    app.add_post_transform(chinese_words.MarkChineseWords)
     app.add_post_transform(tables.NameRows)
     app.add_post_transform(names.LinkNames)
     app.add_html_math_renderer(
@@ -72,12 +81,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
         inline_renderers=(formulas.visit_inline, None),
         block_renderers=(formulas.visit_block, None),
     )
-    app.add_node(landing.language_cards, html=(landing.visit_cards, None))
-    app.add_directive("choose-language", landing.ChooseLanguage)
+    app.add_node(language_choice.language_cards, html=(language_choice.visit_cards, None))
+    app.add_directive("choose-language", language_choice.ChooseLanguage)
     app.add_directive("api-reference", reference.ApiReference)
     return {
         "version": "1",
-        "env_version": fingerprint(Path(__file__).parent),
+        "env_version": fingerprint(_HERE),
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -17,7 +17,7 @@ from sphinx.util import logging
 from polyglot_book.config import Language
 from polyhead_course.theme.doctree import text_of
 from polyhead_course.theme.head import icons_of
-from sphinx_polyglot import places
+from sphinx_polyglot.addresses import site_address
 from sphinx_polyglot.languages import Pages
 
 LOGGER = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ def _name(pages: Pages, docname: str) -> str:
 
 def address_of(app: Sphinx, docname: str) -> str:
     """Return the public address of a page's card, or "" where the site has no address or the page no card."""
-    pages, site = Pages.from_config(app.config), places.site_of(app.config)
+    pages, site = Pages.from_config(app.config), site_address(app.config)
     language = pages.language_of(docname) or pages.reference
     return f"{site}{_name(pages, docname)}" if site and font_of(app, language) else ""
 

@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from polyhead_course.theme.live import METADATA, enlivened, module_of
+from polyhead_course.theme.live import METADATA, folder_of, live_figure
 from polyhead_course.theme.svg import SvgError, inline
 from sphinx_polyglot.private import code_cells
 
@@ -57,14 +57,9 @@ class InlineFigures(SphinxPostTransform):
             )
             return
         if data is not None:
-            if (module := module_of(self.config, Path(self.env.srcdir), data)).is_file():
-                text = enlivened(text, data)
-            else:
-                LOGGER.warning(
-                    "the module of a live figure does not exist: %s",
-                    module,
-                    location=image,
-                    type="polyglot",
-                    subtype="live",
-                )
+            try:
+                text = live_figure(text, data, folder_of(self.config, Path(self.env.srcdir)))
+            except FileNotFoundError as error:
+                what = "no module and template bring this figure to life: there is no %s"
+                LOGGER.warning(what, error, location=image, type="polyglot", subtype="live")
         image.replace_self(nodes.raw("", text, format="html"))

@@ -35,7 +35,7 @@ def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
 
 def visit_block(writer: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on a line of its own, in a box that scrolls where the page is too narrow."""
-    # MyST numbers what stands in an environment of amsmath, with an id that changes at every build.
+    # MyST gives an environment of amsmath an id that changes at every build.
     node["ids"] = [each for each in node["ids"] if not _RANDOM.fullmatch(each)]
     writer.body.append(writer.starttag(node, "div", CLASS="polyglot-math"))
     writer.body.append(_render(node, display=True))

@@ -7,7 +7,7 @@ from html import escape
 
 from polyglot_book.exercises import EXERCISE_CLASS
 from polyhead_course.theme.tables import name_cells
-from sphinx_polyglot.strings import SPEAKER, translate
+from sphinx_polyglot.strings import current_language, translate
 
 # Tokens that have the colour of the text around them: names, punctuation, spaces.
 _PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
@@ -28,18 +28,18 @@ _FORMULA = re.compile(
     r"([.,:;!?)\]’”。，、；：？！）」』》〉]*[가-힣]*)",
     re.DOTALL,
 )
-# Nor between a closing mark and the particle of what it closes: a Korean word is not broken.
+# No line ends before a Korean particle that follows a closing mark.
 _PARTICLE = re.compile(r"([)’”]|</code>)(?=[가-힣])")
 # Chinese fonts draw the curly apostrophe as wide as a character.
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])’(?=[A-Za-z])")
 
 
-def lighter(body: str) -> str:
+def simplify(body: str) -> str:
     """Remove markup without effect, and label the parts of cells and tables."""
     body = _PLAIN.sub(r"\1", body).replace(_EMPTY, "")
-    body = _FORMULA.sub(_together, body)
+    body = _FORMULA.sub(_keep_together, body)
     body = _PARTICLE.sub("\\1\N{WORD JOINER}", body)
-    if SPEAKER.language and SPEAKER.language.code.startswith("zh"):
+    if (language := current_language()) and language.code.startswith("zh"):
         body = _APOSTROPHE.sub("'", body)
     body = name_cells(_PROSE.sub(r"\1 polyglot-prose\2", body))
     link = f'<a class="headerlink" href="#\\2" title="{escape(translate("Link to this heading"))}">#</a>'
@@ -50,6 +50,6 @@ def lighter(body: str) -> str:
     return body
 
 
-def _together(match: re.Match[str]) -> str:
+def _keep_together(match: re.Match[str]) -> str:
     before, formula, after = match.groups()
     return f'<span class="polyglot-together">{match[0]}</span>' if before or after else formula

@@ -1,4 +1,4 @@
-"""Says what a page may load: what the site itself holds, and nothing else."""
+"""The Content-Security-Policy: a page loads only files of its own site."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import base64
 import hashlib
 
 
-def policy_for(script: str) -> str:
-    """Give the Content-Security-Policy of a page that has one script in its text.
+def content_policy(script: str) -> str:
+    """Return the policy of a page that has one script in its text.
 
-    The search is WebAssembly; figures have style attributes, icons are part of the style sheet.
+    The search is WebAssembly; figures have style attributes; icons are part of the style sheet.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = {
@@ -22,4 +22,4 @@ def policy_for(script: str) -> str:
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    return "; ".join(f"{what} {where}" for what, where in allowed.items())
+    return "; ".join(f"{kind} {sources}" for kind, sources in allowed.items())

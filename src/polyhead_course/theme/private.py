@@ -1,4 +1,4 @@
-"""Every hook of the theme into a part that Sphinx or another extension keeps to itself."""
+"""All uses by the theme of what is not public in Sphinx and other extensions."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.parallel import ParallelTasks
 
-# How many pages are worth processes of their own; and the extensions that do not say that they allow it.
+# More pages than this are worth several processes; and extensions that do not declare that they allow them.
 _MANY, _MOST = 20, 8
-_SILENT = {"sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"}
+_UNDECLARED = {"sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"}
 
 
 # Sphinx event: builder-inited
-def switch_search_off(app: Sphinx) -> None:
-    """Write no search index.
+def disable_search_index(app: Sphinx) -> None:
+    """Keep Sphinx from writing its own search index.
 
-    Hooks: the attribute `search` of the HTML builder. There is no setting.
+    Not public: the attribute `search` of the HTML builder. There is no setting.
     """
     if app.builder.format == "html":
         app.builder.search = False  # type: ignore[attr-defined]
 
 
 # Sphinx event: env-before-read-docs
-def share_the_work(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    """Have many pages read and written by all processors; a few are done sooner by one.
+def use_all_processors(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Read and write many pages in several processes; a few pages are faster in one.
 
-    Hooks: `app.parallel`, for which Jupyter Book has no option, and `app.extensions`, two of which do not say
-    that pages can be read in parallel; one adds numbers when all are read, the other writes LaTeX.
+    Not public: `app.parallel`, for which Jupyter Book has no option, and `app.extensions`: two do
+    not declare that pages can be read in parallel. One numbers sections when all are read, one writes LaTeX.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if app.parallel == 1 < processors and len(docnames) > _MANY:
-        # The process that shares the work out has little to do itself.
+        # The main process only waits for the others.
         app.parallel = min(processors, _MOST) + 1
     for extension in app.extensions.values():
-        if extension.name in _SILENT:
+        if extension.name in _UNDECLARED:
             extension.parallel_read_safe = True
 
 
 # Sphinx event: builder-inited
-def write_chapter_by_chapter(app: Sphinx) -> None:
-    """Have one process resolve and write a chapter in all languages: what is the same is highlighted once.
+def write_by_chapter(app: Sphinx) -> None:
+    """Resolve and write a chapter in all languages in one process, which highlights their common code once.
 
-    Hooks: the methods `_write_parallel` and `_write_serial` of the builder, and `images`, which it copies
-    when all is written. Sphinx has one process resolve all pages, and others write them by their names.
+    Not public: the builder's methods `_write_parallel` and `_write_serial`, and `images`, which it copies at
+    the end. Sphinx itself resolves all pages in one process, and writes them in others in order of name.
     """
     builder: Any = app.builder
     if builder.format != "html":
@@ -59,12 +59,12 @@ def write_chapter_by_chapter(app: Sphinx) -> None:
         return images
 
     def write_parallel(docnames: Sequence[str], nproc: int) -> None:
-        write([docnames[0]])  # here: what is loaded and compiled for it is there for all
+        write([docnames[0]])  # in this process: the others inherit what it loads and compiles
         chapters: dict[str, list[str]] = {}
         for docname in docnames[1:]:
             chapters.setdefault(docname.rpartition("/")[2], []).append(docname)
         tasks = ParallelTasks(nproc)
-        # Of those that wait the last is begun first; the short ones are for when a process has none left.
+        # The last task is started first; the short ones, started last, keep all processes busy until the end.
         for chapter in sorted(chapters.values(), key=lambda each: sum(map(length, each))):
             tasks.add_task(write, chapter, lambda _, images: builder.images.update(images))
         tasks.join()
@@ -76,31 +76,31 @@ def write_chapter_by_chapter(app: Sphinx) -> None:
 
 
 # Sphinx event: builder-inited
-def remember_highlighted(app: Sphinx) -> None:
-    """Highlight the same code once.
+def cache_highlighting(app: Sphinx) -> None:
+    """Highlight equal code once.
 
-    Hooks: `builder.highlighter`, its method `highlight_block`.
+    Not public: `builder.highlighter`, its method `highlight_block`.
     """
     highlighter = getattr(app.builder, "highlighter", None)
     if highlighter is None:
         return
     highlight: Callable[..., str] = highlighter.highlight_block
-    known: dict[str, str] = {}
+    cache: dict[str, str] = {}
 
     def highlight_block(*args: Any, location: Any = None, **kwargs: Any) -> str:
         key = repr((args, kwargs))
-        if key not in known:
-            known[key] = highlight(*args, location=location, **kwargs)
-        return known[key]
+        if key not in cache:
+            cache[key] = highlight(*args, location=location, **kwargs)
+        return cache[key]
 
     highlighter.highlight_block = highlight_block
 
 
 # Sphinx event: config-inited
-def silence_thebe(app: Sphinx, config: Config) -> None:
-    """Keep sphinx-thebe, which Jupyter Book always loads, from writing another host's kernel into every page.
+def remove_thebe(app: Sphinx, config: Config) -> None:
+    """Remove sphinx-thebe, which Jupyter Book always loads and which adds another host's address to pages.
 
-    Hooks: `app.events.listeners` and `app.registry.css_files`, where Sphinx keeps what extensions ask for.
+    Not public: `app.events.listeners` and `app.registry.css_files`, which extensions fill.
     """
     for listeners in app.events.listeners.values():
         listeners[:] = [each for each in listeners if each.handler.__module__ != "sphinx_thebe"]

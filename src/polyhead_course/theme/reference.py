@@ -72,9 +72,10 @@ def link(literal: nodes.literal, address: str) -> None:
     )
 
 
-# Sphinx event: config-inited (before the languages are read)
+# Sphinx event: config-inited
 def share_pages(app: Sphinx, config: Config) -> None:
-    """List the pages of names among those that readers of all languages share."""
+    """Add the pages of names to those that readers of all languages share."""
+    config.polyglot_shared_title = "API reference"
     config.polyglot_shared = [*config.polyglot_shared, *config.polyglot_api.get("pages", ())]
 
 

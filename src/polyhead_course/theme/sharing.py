@@ -14,12 +14,12 @@ from polyhead_course.theme import cards
 from polyhead_course.theme.description import description_of, outcomes_of
 from polyhead_course.theme.doctree import text_of
 from polyhead_course.theme.head import icon_names
-from sphinx_polyglot import places
-from sphinx_polyglot.alternates import alternates_of, public_url
+from sphinx_polyglot.addresses import page_url, site_address
+from sphinx_polyglot.alternates import alternates_of
 from sphinx_polyglot.languages import Pages
 
 
-# Sphinx event: html-page-context (after the page's language is known)
+# Sphinx event: html-page-context
 def add_sharing(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
@@ -32,8 +32,8 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
     head: dict[str, Any] = {"polyglot_icons": icon_names(app), "pageurl": "", "polyglot_alternates": {}}
     if docname not in app.env.found_docs:
         return head
-    if places.site_of(app.config):
-        head["pageurl"] = public_url(app, docname)
+    if site_address(app.config):
+        head["pageurl"] = page_url(app, docname)
         head["polyglot_alternates"] = alternates_of(app, docname)
     pages = Pages.from_config(app.config)
     title, description = text_of(app.env.titles[docname]), _description(app, pages, docname, doctree)
@@ -59,7 +59,7 @@ def _shared(app: Sphinx, pages: Pages, docname: str, title: str, description: st
     others = [
         each
         for each in pages.languages.values()
-        if each != language and (is_root or pages.sister(docname, each, docnames))
+        if each != language and (is_root or pages.counterpart(docname, each, docnames))
     ]
     properties = {
         "og:type": ["website" if docname in _entrances(app, pages) else "article"],
@@ -70,8 +70,8 @@ def _shared(app: Sphinx, pages: Pages, docname: str, title: str, description: st
         "og:locale:alternate": [locale_of(each) for each in others],
         "twitter:card": ["summary"],
     }
-    if places.site_of(app.config):
-        properties["og:url"] = [public_url(app, docname)]
+    if site_address(app.config):
+        properties["og:url"] = [page_url(app, docname)]
     if card := cards.address_of(app, docname):
         alt = f"{title} · {language.title}" if title != language.title else title
         properties["og:image"] = [card]
@@ -98,8 +98,8 @@ def _data(
     """Describe a page in the vocabulary of schema.org."""
     language = pages.language_of(docname)
     course = docname in _entrances(app, pages)
-    address, home = (public_url(app, each) for each in (docname, pages.home(language or pages.reference)))
-    published = bool(places.site_of(app.config))
+    address, home = (page_url(app, each) for each in (docname, pages.home(language or pages.reference)))
+    published = bool(site_address(app.config))
     data = {
         "@context": "https://schema.org",
         "@type": "Course" if course else "LearningResource",

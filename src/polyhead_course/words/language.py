@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from attention_clinic.wording import SENTENCES
 from polyhead.checked import checked
 
 Language = Literal["en", "zh-TW", "zh-CN", "ko"]
@@ -78,7 +79,7 @@ def sentence() -> list[str]:
 
 
 def terminology() -> dict[str, dict[str, Any]]:
-    """Read the whole of `terms.yml`: `terms` and `labels`, each by key.
+    """Read `terms.yml`: `terms` and `labels`, each by key; the clinic's sentences are labels, too.
 
     >>> terminology()["terms"]["score"]["ko"]
     '점수'
@@ -101,9 +102,15 @@ def _record(entry: str) -> None:
 
 @functools.cache
 def _read_terms() -> dict[str, dict[str, Any]]:
-    source = resources.files(__package__).joinpath("terms.yml").read_text(encoding="utf-8")
-    loaded: dict[str, dict[str, Any]] = yaml.safe_load(source)
-    return loaded
+    terms = _read("terms.yml")
+    clinic = {key: {"en": SENTENCES[key], **phrases} for key, phrases in _read("clinic.yml").items()}
+    return {**terms, "labels": terms["labels"] | clinic}
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
+    source = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    content: dict[str, dict[str, Any]] = yaml.safe_load(source)
+    return content
 
 
 class Glossary:

@@ -175,7 +175,7 @@ def test_the_contents_mark_the_section_that_is_read(window: Browser, address: st
 def test_without_scripts_everything_can_be_read(window: Browser, address: str) -> None:
     with visit(window, address, java_script_enabled=False, color_scheme="dark", viewport=PHONE) as seen:
         seen.page.goto(PAGE)
-        for dead in (".primary-toggle", ".theme-switch-button", ".secondary-toggle", "#pst-back-to-top"):
+        for dead in (".primary-toggle", ".theme-switch-button", ".secondary-toggle", ".polyglot-search"):
             assert not seen.page.locator(dead).is_visible(), dead
         assert seen.page.locator("noscript nav a", has_text="2. 헤드").is_visible()
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 
-from sphinx_polyglot import places
-from tests.building import Built, build
+from sphinx_polyglot.addresses import configure, github_name, site_address
+from tests.building import Built
 from tests.pages import value
-
-INSTALL = """\
-    polyglot_repository: "https://github.com/nobody/tiny/"
-    polyglot_install: {import: tiny, pip: ["{site}tiny-1-py3-none-any.whl", "--no-deps other==1"]}
-"""
 
 
 def offers(built: Built, docname: str) -> list[tuple[str, str, str]]:
@@ -29,7 +23,7 @@ def notebook(built: Built, docname: str, href: str) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def test_a_page_offers_its_notebook_in_its_own_words(four: Built) -> None:
+def test_a_page_offers_its_notebook_in_its_translations(four: Built) -> None:
     name = "tiny-ko-01-masks.ipynb"
     assert offers(four, "book/ko/01-masks") == [("노트북", f"../../notebooks/{name}", name)]
     assert offers(four, "book/zh-TW/02-heads")[0][0] == "notebook 檔"
@@ -48,17 +42,8 @@ def test_pages_that_are_no_chapters_offer_none(four: Built, docname: str) -> Non
     assert offers(four, docname) == []
 
 
-def test_a_published_book_says_where_its_notebooks_run(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = fresh / "_config.yml"
-    config.write_text(config.read_text(encoding="utf-8") + INSTALL, encoding="utf-8")
-    path = fresh / "book/ko/01-masks.ipynb"
-    stored = nbformat.read(path, as_version=4)
-    stored.cells[-1].id = "solution-again"
-    nbformat.write(stored, path)
-    monkeypatch.setenv("POLYGLOT_BASEURL", "https://elsewhere.org/book")
-    built = build(fresh)
-    assert built.code == 0, built.log
-    whole, student, colab, binder, paper = offers(built, "book/ko/01-masks")
+def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
+    whole, student, colab, binder, paper = offers(full, "book/ko/01-masks")
     assert colab == (
         "Colab에서 열기",
         "https://colab.research.google.com/github/nobody/tiny/blob/notebooks/tiny-ko-01-masks.ipynb",
@@ -66,35 +51,40 @@ def test_a_published_book_says_where_its_notebooks_run(fresh: Path, monkeypatch:
     )
     assert binder[1] == "https://mybinder.org/v2/gh/nobody/tiny/HEAD?labpath=lab%2Fko%2F01-masks.ipynb"
     assert paper == ("모든 장(PDF)", "../../pdf/tiny-ko.pdf", "tiny-ko.pdf")
-    assert offers(built, "book/ko/index") == [paper]
+    assert offers(full, "book/ko/index") == [paper]
     assert student[::2] == ("풀이를 뺀 노트북", "tiny-ko-01-masks-student.ipynb")
-    install = notebook(built, "book/ko/01-masks", whole[1]).cells[0]
+    install = notebook(full, "book/ko/01-masks", whole[1]).cells[0]
     assert install.id == "install"
     assert "find_spec('tiny')" in install.source
-    assert "    %pip install -q https://elsewhere.org/book/tiny-1-py3-none-any.whl" in install.source
-    copy = notebook(built, "book/ko/01-masks", student[1])
+    assert "    %pip install -q https://example.org/tiny/tiny-1-py3-none-any.whl" in install.source
+    copy = notebook(full, "book/ko/01-masks", student[1])
     assert copy.cells[0].source == "*학생용: 이 노트북에는 풀이와 출력이 없습니다.*"
-    other = notebook(built, "book/ko/02-heads", "../../notebooks/tiny-ko-02-heads.ipynb")
-    assert "(https://elsewhere.org/book/book/ko/01-masks.html#polarity)" in nbformat.writes(other)
-    assert not [cell for cell in copy.cells if cell.id == "solution-again" or cell.get("outputs")]
+    assert not [cell for cell in copy.cells if cell.id == "solution-one" or cell.get("outputs")]
     # A page without solutions needs no copy for students.
-    names = [offer[0] for offer in offers(built, "book/ko/02-heads")]
+    names = [offer[0] for offer in offers(full, "book/ko/02-names")]
     assert names == ["노트북", colab[0], binder[0], paper[0]]
+
+
+def test_the_environment_overrides_the_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = SimpleNamespace(html_baseurl="https://a.org", polyglot_repository="https://b.org")
+    monkeypatch.setenv("POLYGLOT_BASEURL", "https://c.org")
+    configure(None, config)
+    assert (config.html_baseurl, config.polyglot_repository) == ("https://c.org", "https://b.org")
+    monkeypatch.setenv("POLYGLOT_REPOSITORY", "https://d.org")
+    configure(None, config)
+    assert config.polyglot_repository == "https://d.org"
 
 
 @pytest.mark.parametrize(
     ("baseurl", "repository", "expected"),
     [
-        ("", "", ("", "", "")),
-        ("https://book.example/", "", ("", "", "")),
-        (
-            "https://b.org",
-            "https://github.com/a/b.git",
-            ("https://b.org/", "https://github.com/a/b.git", "a/b"),
-        ),
-        ("https://book.org/x/", "https://code.org/a/b/", ("https://book.org/x/", "https://code.org/a/b", "")),
+        ("", "", ("", "")),
+        ("https://book.example/", "", ("", "")),
+        ("https://b.org", "https://github.com/a/b.git", ("https://b.org/", "a/b")),
+        ("https://book.org/x/", "https://code.org/a/b/", ("https://book.org/x/", "")),
+        ("", "https://github.com/nobody/tiny/", ("", "nobody/tiny")),
     ],
 )
-def test_what_is_published_is_known(baseurl: str, repository: str, expected: tuple[str, ...]) -> None:
+def test_addresses_are_normalised(baseurl: str, repository: str, expected: tuple[str, ...]) -> None:
     config = SimpleNamespace(html_baseurl=baseurl, polyglot_repository=repository)
-    assert (places.site_of(config), places.repository_of(config), places.github_of(config)) == expected
+    assert (site_address(config), github_name(config)) == expected

@@ -1,4 +1,4 @@
-"""A second build does what has changed, and no less; a large one is shared out, with the same pages."""
+"""A second build does what has changed, and no less; a large one runs in several processes."""
 
 from __future__ import annotations
 
@@ -11,88 +11,118 @@ from typing import Any, cast
 
 import pytest
 
-from sphinx_polyglot import private
+from polyhead_course.theme import private
+from tests.books.fixtures import copy_full, edit
 from tests.building import Built, build
+from tests.pages import broken_links, value
 
 
-def _edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+def times(built: Built, pattern: str) -> dict[str, int]:
+    """Return when each of these files of the site was written."""
+    return {str(path.relative_to(built.html)): path.stat().st_mtime_ns for path in built.html.glob(pattern)}
 
 
-def test_incremental_builds(fresh: Path) -> None:
-    first = build(fresh)
+def test_incremental_builds(tmp_path: Path) -> None:
+    root = copy_full(tmp_path / "full")
+    korean, english = root / "book/ko/02-names.ipynb", root / "book/en/02-names.ipynb"
+    first = build(root)
     assert first.code == 0, first.log
     sheet = first.html / "_static/site.css"
-    style = sheet.read_text(encoding="utf-8")
-    unchanged = build(fresh)
+    style, cards, indexes = (
+        sheet.read_text("utf-8"),
+        times(first, "cards/**/*.png"),
+        times(first, "pagefind/*/made-from"),
+    )
+    unchanged = build(root)
     assert (unchanged.code, unchanged.read(), unchanged.written()) == (0, set(), set())
 
-    _edit(fresh / "book/ko/02-heads.ipynb", "알려 줍니다.", "말해 줍니다.")
-    paragraph = build(fresh)
-    assert paragraph.read() == {"book/ko/02-heads"}
-    assert "book/ko/01-masks" not in paragraph.written()
-    assert sheet.read_text(encoding="utf-8") == style
+    # A sentence: of a page, and of a docstring.
+    edit(korean, "이름을 적습니다.", "이름을 씁니다.")
+    edit(root / "shapes/areas.py", "Half of it", "A half")
+    text = build(root)
+    assert text.read() == {"book/ko/02-names", "book/api", "book/api-more"}
+    assert not {"book/ko/01-masks", "book/en/02-names"} & text.written()
+    assert text.page("book/api").css_first('[id="shapes.areas.halved"] p').text() == "A half."
+    assert sheet.read_text("utf-8") == style
+    # The API pages are found from every language: their index is `none`.
+    changed = {path for path, time in times(text, "pagefind/*/made-from").items() if indexes[path] != time}
+    assert changed == {
+        "pagefind/ko/made-from",
+        "pagefind/none/made-from",
+    }
 
-    _edit(fresh / "book/ko/02-heads.ipynb", "# 2. 헤드", r"# 2. 여러 헤드\n\n:::{danger}\n!\n:::")
-    title = build(fresh)
-    assert title.read() == {"book/ko/02-heads"}
-    assert {"book/ko/01-masks", "book/ko/index"} <= title.written()
-    assert "book/zh-CN/01-masks" not in title.written()
-    # What had no rule before, since no page used it.
-    assert ("admonition.danger" in style, "admonition.danger" in sheet.read_text()) == (False, True)
-    assert "2. 여러 헤드" in title.page("book/ko/01-masks").css_first("nav.bd-docs-nav").text()
+    # A title, which is in the sidebars of its language and on the page's card; a style that no page had; an
+    # exercise, which the cards of the languages count.
+    edit(english, "# 2. Names", "# 2. Public names")
+    edit(korean, "# 2. 이름", r"# 2. 여러 이름\n\n:::{danger}\n!\n:::")
+    edit(root / "book/ko/01-masks.ipynb", r"exercise\n왜 그렇지", r"note\n왜 그렇지")
+    titles = build(root)
+    assert titles.code == 0, titles.log
+    # The page where a reader chooses a language shows an output of the first.
+    assert titles.read() == {"book/ko/01-masks", "book/ko/02-names", "book/en/02-names", "book/index"}
+    assert {"book/ko/index", "book/en/01-masks", "book/index"} <= titles.written()
+    assert "2. 여러 이름" in titles.page("book/ko/01-masks").css_first("nav.bd-docs-nav").text()
+    assert ("admonition.danger" in style, "admonition.danger" in sheet.read_text("utf-8")) == (False, True)
+    changed = {path for path, time in times(titles, "cards/**/*.png").items() if cards[path] != time}
+    assert changed == {"cards/en/02-names.png"}
+    assert "연습 문제 1개" in titles.page("book/index").css(".polyglot-card-facts")[1].text()
 
-    (fresh / "book/ko/03-only.ipynb").write_bytes((fresh / "book/en/03-only.ipynb").read_bytes())
-    _edit(
-        fresh / "_toc.yml",
-        "  - file: book/ko/02-heads\n",
-        "  - file: book/ko/02-heads\n  - file: book/ko/03-only\n",
-    )
-    added = build(fresh)
-    links = [each.attributes for each in added.page("book/en/03-only").css(".polyglot-switcher a")]
-    switcher = {each["lang"]: each["href"] for each in links}
-    assert switcher["ko"] == "../ko/03-only.html"
+    # A new page, and a name that no longer exists.
+    (root / "book/ko/03-only.ipynb").write_bytes((root / "book/ko/01-masks.ipynb").read_bytes())
+    edit(root / "_toc.yml", "ko/02-names\n", "ko/02-names\n  - file: book/ko/03-only\n")
+    edit(root / "shapes/kinds.py", "Corner", "Vertex")
+    added = build(root)
+    assert added.read() == {"book/ko/03-only", "book/ko/index", "book/api", "book/api-more"}
+    assert "Corner" not in [each.text() for each in added.page("book/ko/02-names").css("article p a")]
+    assert [each for each in broken_links(added.html) if "/pdf/" not in each] == []
 
-    (fresh / "book/ko/03-only.ipynb").unlink()
-    _edit(fresh / "_toc.yml", "  - file: book/ko/03-only\n", "")
-    gone = build(fresh)
-    assert not (gone.html / "book/ko/03-only.html").exists()
-    assert (gone.html / "book/en/03-only.html").exists()
+    # Its counterpart, and without it again.
+    page = root / "book/en/03-only.ipynb"
+    page.write_bytes((root / "book/en/01-masks.ipynb").read_bytes())
+    edit(root / "_toc.yml", "en/02-names\n", "en/02-names\n  - file: book/en/03-only\n")
+    link = build(root).page("book/ko/03-only").css_first('.polyglot-switcher a[lang="en"]')
+    assert value(link, "href") == "../en/03-only.html"
+    page.unlink()
+    edit(root / "_toc.yml", "  - file: book/en/03-only\n", "")
+    gone = build(root)
+    assert not (gone.html / "book/en/03-only.html").exists()
+    assert (gone.html / "book/ko/03-only.html").exists()
 
 
 @pytest.mark.parametrize(("processors", "pages", "processes"), [(2, 60, 3), (2, 20, 1), (1, 60, 1)])
-def test_many_pages_are_shared_out(
+def test_many_pages_are_built_in_several_processes(
     monkeypatch: pytest.MonkeyPatch, processors: int, pages: int, processes: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
     app = cast(Any, SimpleNamespace(parallel=1, extensions={}))
-    private.share_the_work(app, cast(Any, None), ["page"] * pages)
+    private.use_all_processors(app, cast(Any, None), ["page"] * pages)
     assert app.parallel == processes
 
 
-SIDE_BY_SIDE = """
+PARALLEL = """
 import os
-from sphinx_polyglot import private
+from polyhead_course.theme import private
 private._MANY = 1
 os.sched_getaffinity = lambda _: {0, 1}
+from sphinx.util.parallel import ParallelTasks
+add_task = ParallelTasks.add_task
+ParallelTasks.add_task = lambda self, *arguments: print("a task") or add_task(self, *arguments)
 from jupyter_book.cli.main import main
 main(["build", ".", "-W", "--keep-going", "-n"])
 """
 
 
-def test_pages_written_side_by_side_are_the_same(fresh: Path, four: Built) -> None:
-    done = subprocess.run([sys.executable, "-c", SIDE_BY_SIDE], cwd=fresh, capture_output=True, text=True)
+def test_pages_from_several_processes_are_the_same(four_copy: Path, four: Built) -> None:
+    done = subprocess.run([sys.executable, "-c", PARALLEL], cwd=four_copy, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    html = fresh / "_build/html"
-    alone, together = (
+    assert done.stdout.count("a task") > 2
+    one, several = (
         {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
-        for site in (four.html, html)
+        for site in (four.html, four_copy / "_build/html")
     )
-    assert together.keys() == alone.keys()
-    assert any(path.parent.name == "_images" for path in alone)
-    for path, content in alone.items():
-        # Pagefind packs its files anew each time; the inventory names its own folder.
+    assert several.keys() == one.keys()
+    assert any(path.parent.name == "_images" for path in one)
+    for path, content in one.items():
+        # Pagefind packs its files anew each time; the inventory contains the name of its folder.
         if path.parts[0] != "pagefind" and path.name != "objects.inv":
-            assert together[path] == content, path
+            assert several[path] == content, path

@@ -3,75 +3,24 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 from sphinx.errors import ExtensionError
 
-from polyhead_course.theme.live import copy_folder, enlivened
-from tests.books.fixtures import BOOKS
-from tests.browser import chromium, serve, visit
-from tests.building import build
+from polyhead_course.theme.live import copy_folder, live_figure
+from tests.books.fixtures import BOOKS, copy_full
+from tests.browser import Browser, serve, visit
+from tests.building import Built, build
 
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><rect width="40" height="30"/></svg>'
-DATA = {"kind": "counter", "heights": [5, 4.5], "begin": 3, "word": "</script><b>"}
-MODULE = """
-export const render = ({ model, el }) => {
-  let count = model.state.n?.[0] ?? model.data.begin;
-  const button = document.createElement("button");
-  const show = () => { button.textContent = `${model.data.word} ${count}`; };
-  button.addEventListener("click", () => { count += 1; show(); model.save({ n: count }); });
-  model.onchange(() => { count = model.state.n?.[0] ?? model.data.begin; show(); });
-  el.append(button);
-  show();
-};
-"""
-
-
-def alive(root: Path) -> Path:
-    """The tiny book, in which a cell of one chapter draws a figure that can be moved."""
-    shutil.copytree(BOOKS / "four", root, ignore=shutil.ignore_patterns("_build"))
-    path = root / "book" / "en" / "02-heads.ipynb"
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    notebook["cells"].append(
-        {
-            "cell_type": "code",
-            "id": "counter",
-            "execution_count": 99,
-            "source": "counter()",
-            "metadata": {"mystnb": {"image": {"alt": "A counter."}}},
-            "outputs": [
-                {
-                    "output_type": "execute_result",
-                    "execution_count": 99,
-                    "metadata": {},
-                    "data": {
-                        "image/svg+xml": SVG,
-                        "application/vnd.tiny.live+json": DATA,
-                        "text/plain": "counter",
-                    },
-                }
-            ],
-        }
-    )
-    path.write_text(json.dumps(notebook), encoding="utf-8")
-    config = root / "_config.yml"
-    text = config.read_text(encoding="utf-8")
-    assert "    polyglot_languages:" in text
-    config.write_text(
-        text.replace("    polyglot_languages:", "    polyglot_live: scripts\n    polyglot_languages:"),
-        encoding="utf-8",
-    )
-    (root / "scripts").mkdir()
-    return root
+DATA = {"kind": "counter", "begin": 3, "word": "</script><b>"}
 
 
 def test_data_cannot_end_the_script_that_holds_them() -> None:
-    page = enlivened("<svg/>", DATA)
+    page = live_figure("<svg/>", DATA, BOOKS / "full" / "scripts")
     assert page.startswith('<div class="polyglot-live" data-live="counter"')
-    assert "--polyglot-live-narrow: 5rem; --polyglot-live-wide: 4.5rem" in page
+    assert "&lt;/script&gt;&lt;b&gt; 3</button>" in page
     text = page.split('<script type="application/json">')[1].split("</script>")[0]
     assert json.loads(text) == DATA
 
@@ -96,40 +45,37 @@ def test_a_module_may_ask_only_for_a_file_that_is_there_and_lies_beside_it(tmp_p
     (tmp_path / "outside.bin").write_bytes(b"")
     module = tmp_path / "source" / "scripts" / "counter.js"
     module.write_text(f"fetch(new URL('{name}', import.meta.url))", encoding="utf-8")
-    with pytest.raises(ExtensionError, match=r"counter\.js asks for .*bin, which is no file beside"):
+    with pytest.raises(ExtensionError, match=r"counter\.js loads .*bin, which is no file beside"):
         copy_folder(module.parent, tmp_path / "site" / "live", tmp_path / "site")
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_figure_lives_where_its_module_is_there(tmp_path: Path, there: bool) -> None:
-    root = alive(tmp_path / "book")
-    if there:
-        (root / "scripts" / "counter.js").write_text(MODULE, encoding="utf-8")
-        (root / "scripts" / "counter.py").write_text("", encoding="utf-8")
-    built = build(root)
-    page = built.page("book/en/02-heads")
-    figures = page.css("[data-live]")
-    if not there:
-        assert built.code != 0
-        assert any("the module of a live figure does not exist" in warning for warning in built.warnings)
-        assert not figures
-        return
-    assert built.code == 0, built.log
-    assert len(figures) == 1
-    assert [path.name for path in (built.html / "_static" / "figures" / "live").iterdir()] == ["counter.js"]
-    with serve(built.html) as base, chromium() as browser, visit(browser, base) as seen:
-        seen.page.goto("/book/en/02-heads.html#counter~n=7")
+def test_a_figure_lives_where_its_module_can_be_loaded(full: Built, window: Browser) -> None:
+    assert len(full.page("book/en/02-names").css("[data-live]")) == 1
+    assert [path.name for path in (full.html / "_static/figures/live").iterdir()] == ["counter.js"]
+    with serve(full.html) as base, visit(window, base) as seen:
+        seen.page.goto("/book/en/02-names.html#counter~n=7")
         seen.page.wait_for_selector(".polyglot-live-on")
         button = seen.page.locator(".polyglot-live-body button")
         assert button.inner_text() == "</script><b> 7"
         button.click()
-        seen.page.wait_for_url("**/02-heads.html#counter~n=8")
+        seen.page.wait_for_url("**/02-names.html#counter~n=8")
         seen.page.evaluate("location.hash = 'counter'")
         expect(button).to_have_text("</script><b> 3")
         assert not seen.page.locator(".polyglot-live > svg").is_visible()
         assert seen.problems() == []
-        # A module that cannot be had leaves the figure as it is.
+        # Without its module the figure stays as it is.
         seen.page.route("**/live/counter.js", lambda route: route.abort())
         seen.page.reload()
         seen.page.wait_for_selector(".polyglot-live-off")
         assert seen.page.locator(".polyglot-live > svg").is_visible()
+
+
+def test_a_template_that_changes_makes_its_page_and_the_style_sheet_anew(tmp_path: Path) -> None:
+    root = copy_full(tmp_path / "full")
+    build(root)
+    (root / "scripts" / "counter.html").write_text("<button>new</button>", encoding="utf-8")
+    (root / "scripts" / "counter.css").write_text(".polyglot-live button { color: red }", encoding="utf-8")
+    built = build(root)
+    assert built.read() == {"book/en/02-names"}
+    assert built.page("book/en/02-names").css_first(".polyglot-live-body").text() == "new"
+    assert "button{color:red}" in (built.html / "_static" / "site.css").read_text(encoding="utf-8")

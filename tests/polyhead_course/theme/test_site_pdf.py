@@ -16,9 +16,10 @@ from pypdf import PdfReader
 from pypdf.generic import Destination
 
 from polyglot_book.config import Book
+from polyhead_course.pdf.__main__ import main
 from polyhead_course.pdf.document import Document, bind
-from polyhead_course.pdf.pages import Heading, Part, read_part, with_lines
-from polyhead_course.pdf.printing import print_document
+from polyhead_course.pdf.pages import Heading, Part, with_lines
+from polyhead_course.pdf.printing import PrintError, print_document
 from tests.browser import Browser, serve, visit
 from tests.building import Built
 
@@ -138,6 +139,11 @@ def test_no_line_of_code_is_cut(korean: Printed, site: Path, window: Browser) ->
         assert whole > 3 * one and mark == pytest.approx(whole - one, abs=1)
 
 
+def test_a_part_has_nothing_that_paper_cannot_use(korean: Printed) -> None:
+    for mark in ("headerlink", "<summary></summary>", "<button"):
+        assert mark not in korean.document.html
+
+
 def test_solutions_stand_at_the_end_and_point_back(korean: Printed) -> None:
     pages = dict(korean.bookmarks())
     last = pages["풀이"]
@@ -155,23 +161,9 @@ def test_links_within_the_book_stay_in_it(korean: Printed) -> None:
     assert "page-01-masks--polarity" in links
     assert all(each.startswith(("page-", "solutions", "https://")) for each in links)
     assert not [each for each in links if "book.invalid" in each]
-    known = set(re.findall(r'\bid="([^"]*)"', korean.document.html))
-    assert {each for each in links if not each.startswith("https:")} <= known
-
-
-def test_no_id_stands_twice(korean: Printed) -> None:
     ids = re.findall(r'\sid="([^"]*)"', korean.document.html)
     assert len(ids) == len(set(ids))
-
-
-def test_a_page_gives_its_solutions_apart(site: Path) -> None:
-    part = read_part(site / "book/ko/01-masks.html", ["index", "01-masks", "02-heads"], "%s쪽")
-    assert "넷입니다." not in part.html
-    (solution,) = part.solutions
-    assert solution.exercise == Heading("page-01-masks--exercise-one", "하나")
-    assert "넷입니다." in solution.html and "values = [" in solution.html
-    for mark in ("headerlink", "<summary></summary>", 'id="exercise-one"', "<button"):
-        assert mark not in part.html
+    assert {each for each in links if not each.startswith("https:")} <= set(ids)
 
 
 def test_long_lines_of_code_stand_in_elements_of_their_own() -> None:
@@ -190,7 +182,7 @@ def test_a_heading_with_a_formula_has_a_plain_text() -> None:
 
 
 def command(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "polyglot_book", "--root", str(root), "pdf", *arguments]
+    line = [sys.executable, "-m", "polyhead_course.pdf", "--root", str(root), *arguments]
     return subprocess.run(
         line, capture_output=True, text=True, env={**os.environ, **environment}, check=False
     )
@@ -219,16 +211,21 @@ def test_without_a_font_for_its_language_nothing_is_printed(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "message"),
+    ("arguments", "message"),
     [
-        (["xx"], {}, "no such language: xx"),
-        (["ko", "--site", "nowhere"], {}, "nowhere: no built site with pages in ko; `make site` builds it"),
-        (["ko"], {"PATH": ""}, "apt-get install chromium"),
+        (["xx"], "no such language: xx"),
+        (["ko", "--site", "nowhere"], "nowhere: no built site with pages in ko; `make site` builds it"),
+        (["ko"], "apt-get install chromium"),
     ],
 )
-def test_what_is_missing_is_said_in_one_line(
-    four: Built, arguments: list[str], environment: dict[str, str], message: str
+def test_what_is_missing_is_an_error_in_one_line(
+    four: Built,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
 ) -> None:
-    done = command(four.root, *arguments, **environment)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert message in done.stderr and done.stderr.count("\n") == 1
+    monkeypatch.setenv("PATH", "")
+    assert main(["--root", str(four.root), *arguments]) == 1
+    output, errors = capsys.readouterr()
+    assert output == "" and message in errors and errors.count("\n") == 1

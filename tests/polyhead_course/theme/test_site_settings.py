@@ -11,6 +11,7 @@ from sphinx.errors import ConfigError
 
 from polyhead_course.theme.settings import check
 from sphinx_polyglot.languages import Pages
+from tests.books.fixtures import edit
 from tests.building import build
 
 LANGUAGES = {code: {"locale": code, "name": code, "title": code} for code in ("en", "ko")}
@@ -18,7 +19,7 @@ LICENCE = {"name": "MIT", "href": "https://example.org/mit"}
 
 
 def _config(**settings: Any) -> SimpleNamespace:
-    defaults = {"languages": LANGUAGES, "folder": "book", "api": {}, "fonts": {}, "rights": {}}
+    defaults = {"languages": LANGUAGES, "folder": "book", "shared": [], "fonts": {}, "rights": {}}
     return SimpleNamespace(**{f"polyglot_{name}": value for name, value in (defaults | settings).items()})
 
 
@@ -57,9 +58,12 @@ def test_right_settings_are_accepted(tmp_path: Path) -> None:
     check(SimpleNamespace(srcdir=tmp_path), _config(fonts={"ko": "a.otf"}, rights=rights))
 
 
-def test_a_build_stops_at_a_missing_font_before_it_reads_a_page(fresh: Path) -> None:
-    config = fresh / "_config.yml"
-    config.write_text(config.read_text(encoding="utf-8") + "    polyglot_fonts: {ko: no.otf}\n", "utf-8")
-    built = build(fresh)
+def test_a_build_stops_at_a_missing_font_before_it_reads_a_page(four_copy: Path) -> None:
+    edit(
+        four_copy / "_config.yml",
+        "    polyglot_languages:",
+        "    polyglot_fonts: {ko: no.otf}\n    polyglot_languages:",
+    )
+    built = build(four_copy)
     assert built.code != 0 and not built.read()
     assert "polyglot_fonts: ko: expected a font file, got 'no.otf'" in built.log

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attention_clinic.trial import Stopped
 from polyhead.masks import causal_mask
-from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, result_of, samples
+from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, result_of, samples, scalar
 from polyhead_course.words.language import text
 
 _VOCAB, _LENGTH = 7, 6
@@ -51,7 +51,7 @@ def sees_future(candidate: Callable[[nn.Module, Tensor, int], object]) -> Findin
         _Averaging(whole.tril(1), whole.tril(1)),
     ]
     with torch.random.fork_rng(devices=[]):
-        answers = [_truth(result_of(candidate, model, ids.clone(), _VOCAB)) for model in models]
+        answers = [scalar(result_of(candidate, model, ids.clone(), _VOCAB)) for model in models]
     for answer in answers:
         if isinstance(answer, Stopped):
             yield finding(answer, whole)
@@ -67,13 +67,6 @@ def sees_future(candidate: Callable[[nn.Module, Tensor, int], object]) -> Findin
     }
     mistakes = [(name, torch.tensor(one).bool()) for name, several in patterns.items() for one in several]
     yield finding(torch.tensor(answers), torch.tensor((0, 0, 1, 1, 1, 1)).bool(), mistakes)
-
-
-def _truth(answer: object) -> object:
-    """A truth value out of a tensor of one."""
-    if isinstance(answer, Tensor) and answer.dtype == torch.bool and answer.numel() == 1:
-        return bool(answer)
-    return answer
 
 
 class _Sums(nn.Module):

@@ -11,7 +11,7 @@ from attention_clinic.cases import Case
 from attention_clinic.kinds import attention as attention_kind
 from attention_clinic.kinds import matrices, splitting
 from attention_clinic.trial import Stopped
-from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, result_of, said, verdict
+from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, result_of, verdict, verdicts
 from polyhead_course.words.language import text
 
 Head = tuple[Tensor, Tensor, Tensor]  # W_Q, W_K, W_V
@@ -25,13 +25,13 @@ def attention(candidate: Callable[[Tensor, Tensor, Tensor], object]) -> Findings
     It gets (batch, num_queries, head_dim), (batch, num_keys, head_dim) and (batch, num_keys, value_dim), all
     different primes, so that no swapped dimension goes unnoticed.
     """
-    yield from said(candidate, attention_kind.case(2, 3, 5, 7, 11))
+    yield from verdicts(candidate, attention_kind.case(2, 3, 5, 7, 11))
 
 
 @exercise
 def transpose_qkv(candidate: Callable[[Tensor, int], object]) -> Findings:
     """Print whether `candidate(X, num_heads)` is `polyhead.transpose_qkv`, and if not, what it is."""
-    yield from said(candidate, splitting.split(2, 5, 3, 7))
+    yield from verdicts(candidate, splitting.split(2, 5, 3, 7))
 
 
 @exercise
@@ -81,4 +81,4 @@ def multi_head_attention(candidate: Parallel) -> Findings:
     It gets the tokens, (batch, num_tokens, embed_dim), and four matrices, (embed_dim, embed_dim), in which
     head i has columns i · head_dim to (i + 1) · head_dim - 1, of W_O rows.
     """
-    yield from said(candidate, matrices.parallel(2, 7, 3, 5))
+    yield from verdicts(candidate, matrices.parallel(2, 7, 3, 5))

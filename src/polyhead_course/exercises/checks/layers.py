@@ -8,7 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from polyhead.multi_head import MultiHeadAttention
-from polyhead_course.exercises.checks.verdict import Findings, drawn, exercise, finding, result_of, samples
+from polyhead_course.exercises.checks.verdict import (
+    Findings,
+    exercise,
+    finding,
+    random_module,
+    result_of,
+    samples,
+)
 
 Sublayer = Callable[[Tensor], Tensor]
 
@@ -20,7 +27,7 @@ def encoder_layer(candidate: Callable[[Tensor, Sublayer, Sublayer, Sublayer, Sub
     Each norm has parameters of its own, so that no swap goes unnoticed.
     """
     x, mixing, hidden = samples((2, 5, 6), (5, 5), (6, 6))
-    first, second = drawn(lambda: nn.ModuleList([nn.LayerNorm(6), nn.LayerNorm(6)]))
+    first, second = random_module(lambda: nn.ModuleList([nn.LayerNorm(6), nn.LayerNorm(6)]))
 
     def attention(tokens: Tensor) -> Tensor:
         return mixing.softmax(-1) @ tokens
@@ -56,7 +63,7 @@ def cross_attention(candidate: Callable[[Tensor, Tensor, Tensor, MultiHeadAttent
     can be recognized by what it gives. Then they differ.
     """
     even, uneven, memory = samples((2, 5, 6), (2, 3, 6), (2, 5, 6))
-    attention = drawn(lambda: MultiHeadAttention(6, num_heads=2))
+    attention = random_module(lambda: MultiHeadAttention(6, num_heads=2))
     seen = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
     mask = seen[:, None]  # (batch, 1, source_length)
     exchanges = {

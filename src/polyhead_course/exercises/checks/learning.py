@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, result_of
+from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, number, result_of
 
 
 @exercise
@@ -57,7 +57,5 @@ def exact_match(candidate: Callable[[Tensor, Tensor, int], object]) -> Findings:
         ("exact_written", (same | (written == pad)).all(dim=1).double().mean()),
         ("exact_count", (same | padding).all(dim=1).double().sum()),
     ]
-    result = result_of(candidate, written.clone(), target.clone(), pad)
-    if isinstance(result, float | int) and not isinstance(result, bool):
-        result = torch.tensor(float(result))
+    result = number(result_of(candidate, written.clone(), target.clone(), pad))
     yield finding(result, (same | padding).all(dim=1).double().mean(), mistakes)

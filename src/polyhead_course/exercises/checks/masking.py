@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attention_clinic.kinds import masks
-from polyhead_course.exercises.checks.verdict import Findings, exercise, said
+from polyhead_course.exercises.checks.verdict import Findings, exercise, verdicts
 
 
 @exercise
@@ -14,7 +14,7 @@ def causal_mask(candidate: Callable[[int], object]) -> Findings:
 
     It returns a boolean mask, (num_tokens, num_tokens), where True = may attend.
     """
-    yield from said(candidate, masks.causal(5))
+    yield from verdicts(candidate, masks.causal(5))
 
 
 @exercise
@@ -24,4 +24,4 @@ def cached_mask(candidate: Callable[[int, int], object]) -> Findings:
     It returns a boolean mask, (num_new, num_cached + num_new), where True = may attend: of several new tokens
     after several cached ones, then of one new token, then without a cache.
     """
-    yield from said(candidate, *(masks.cached(*sizes) for sizes in ((5, 3), (5, 1), (0, 4))))
+    yield from verdicts(candidate, *(masks.cached(*sizes) for sizes in ((5, 3), (5, 1), (0, 4))))

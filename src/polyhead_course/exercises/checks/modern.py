@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from attention_clinic.kinds import masks, norms, splitting
-from polyhead_course.exercises.checks.verdict import Findings, exercise, said
+from polyhead_course.exercises.checks.verdict import Findings, exercise, verdicts
 
 
 @exercise
@@ -16,7 +16,7 @@ def rms_norm(candidate: Callable[[Tensor, Tensor, float], object]) -> Findings:
 
     It gets (batch, num_tokens, embed_dim), (embed_dim,), and an eps large enough to count.
     """
-    yield from said(candidate, norms.rms_norm(2, 5, 7))
+    yield from verdicts(candidate, norms.rms_norm(2, 5, 7))
 
 
 @exercise
@@ -25,7 +25,7 @@ def window_mask(candidate: Callable[[int, int], object]) -> Findings:
 
     It returns a boolean mask, (length, length), where True = may attend.
     """
-    yield from said(candidate, masks.window(7, 3), masks.window(4, 9))
+    yield from verdicts(candidate, masks.window(7, 3), masks.window(4, 9))
 
 
 @exercise
@@ -34,4 +34,4 @@ def repeat_kv(candidate: Callable[[Tensor, int], object]) -> Findings:
 
     It gets (batch, num_kv_heads, num_tokens, head_dim), and returns `groups` times as many heads.
     """
-    yield from said(candidate, splitting.repeat(2, 3, 5, 4, groups=2))
+    yield from verdicts(candidate, splitting.repeat(2, 3, 5, 4, groups=2))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from attention_clinic.kinds import positions
-from polyhead_course.exercises.checks.verdict import Findings, exercise, said
+from polyhead_course.exercises.checks.verdict import Findings, exercise, verdicts
 
 
 @exercise
@@ -17,10 +17,10 @@ def rotary_positions(candidate: Callable[[Tensor, Tensor], object]) -> Findings:
     It gets (batch, num_heads, length, head_dim) and (length,), positions that neither begin at 0 nor have no
     gaps, so that none can be guessed.
     """
-    yield from said(candidate, positions.rotary((2, 3, 5, 8, 13), 14, batch=2, heads=3))
+    yield from verdicts(candidate, positions.rotary((2, 3, 5, 8, 13), 14, batch=2, heads=3))
 
 
 @exercise
 def sinusoidal_positions(candidate: Callable[[int, int], object]) -> Findings:
     """Print whether `candidate(length, embed_dim)` gives sinusoidal positions, and if not, what it gives."""
-    yield from said(candidate, positions.sinusoidal(7, 10))
+    yield from verdicts(candidate, positions.sinusoidal(7, 10))

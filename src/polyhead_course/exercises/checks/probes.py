@@ -1,18 +1,17 @@
-"""The exercises of the bug clinic: a reader's probe on decoders with planted bugs, and opaque patients."""
+"""The exercises of the bug clinic: a reader's probe on decoders with planted bugs, and patients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from attention_clinic.laws import LAWS
 from attention_clinic.planted import BUGS, matrix_row, planted, right_twin
 from attention_clinic.small import SmallDecoder
-from attention_clinic.trial import SECONDS, TimeIsUp, within
+from attention_clinic.trial import SECONDS, TimeIsUp, call_with_timeout
+from polyhead_course.exercises.checks.verdict import scalar
 from polyhead_course.exercises.patients import answer
 from polyhead_course.words.language import text
 
@@ -36,6 +35,42 @@ _RIGHT: dict[str, Callable[[], SmallDecoder]] = {
 }
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What a probe says of each decoder: True where it calls one ill; of the right ones perhaps by chance."""
+
+    ill: dict[str, bool]
+    right: dict[str, bool]
+    by_chance: bool = False
+
+    def __str__(self) -> str:
+        """How many bugs are caught, which ones, how many right decoders are spared, and what to do next."""
+        missed = [bug for bug, caught in self.ill.items() if not caught]
+        accused = [name for name, called_ill in self.right.items() if called_ill]
+        caught, spared = len(self.ill) - len(missed), len(self.right) - len(accused)
+        return "\n".join([
+            text("probe.caught", number=caught, total=len(self.ill)),
+            *(f"  {'✗' if bug in missed else '✓'} {text(f'bug.{bug}')}" for bug in self.ill),
+            text("probe.spared", number=spared, total=len(self.right)),
+            self._advice(missed, accused),
+        ])  # fmt: skip
+
+    def _advice(self, missed: list[str], accused: list[str]) -> str:
+        if len(accused) == len(self.right):
+            return text("probe.chance" if self.by_chance else "probe.always")
+        if accused:
+            return text("probe.exact" if accused == ["float32"] else "probe.accuses")
+        if len(missed) == len(self.ill):
+            return text("probe.never")
+        if not missed:
+            return text("probe.perfect")
+        return text("probe.missed", bug=text(f"bug.{missed[0]}"), hint=text(f"probe.hint.{missed[0]}"))
+
+
+class NoAnswer(Exception):
+    """A probe returns no truth value; the message is for the reader."""
+
+
 def probe(candidate: Callable[[SmallDecoder], object], family: str) -> None:
     """Print which bugs of a family `candidate(decoder)` finds, which is True where a decoder is ill.
 
@@ -43,57 +78,46 @@ def probe(candidate: Callable[[SmallDecoder], object], family: str) -> None:
     ones, with sinks, with a softcap, with learned positions (but for "positions"), in float32. The family is
     "causality", "padding", "cache" or "positions".
     """
+    try:
+        print(outcome(candidate, family))
+    except NoAnswer as error:
+        print(error)
+
+
+def outcome(candidate: Callable[[SmallDecoder], object], family: str) -> Outcome:
+    """What a probe says of the decoders of a family.
+
+    Raises:
+        NoAnswer: the probe returns no truth value.
+        ValueError: there is no such family.
+    """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    bugs = FAMILIES[family]
-    right = {name: make for name, make in _RIGHT.items() if (family, name) != ("positions", "learned")}
-    ill: dict[str, Callable[[], SmallDecoder]] = {bug: partial(planted, bug) for bug in bugs}
-    answers: dict[str, bool] = {}
-    for name, make in (ill | right).items():
-        said = _said(candidate, make())
-        if not isinstance(said, bool):
-            print(_refusal(said))
-            return
-        answers[name] = said
-    print(text("probe.caught", number=sum(answers[bug] for bug in bugs), total=len(bugs)))
-    for bug in bugs:
-        print(f"  {'✓' if answers[bug] else '✗'} {text(f'bug.{bug}')}")
-    accused = [name for name in right if answers[name]]
-    print(text("probe.spared", number=len(right) - len(accused), total=len(right)))
-    if len(accused) == len(right):
-        calm = planted("none")
-        calm.dropout = 0.0
-        print(text("probe.chance" if _said(candidate, calm) is False else "probe.always"))
-    elif not any(answers.values()):
-        print(text("probe.never"))
-    elif accused:
-        print(text("probe.exact" if accused == ["float32"] else "probe.accuses"))
-    elif missed := [bug for bug in bugs if not answers[bug]]:
-        hint = text(f"probe.hint.{missed[0]}")
-        print(text("probe.missed", bug=text(f"bug.{missed[0]}"), hint=hint))
-    else:
-        print(text("probe.perfect"))
+    ill = {bug: _answer(candidate, planted(bug)) for bug in FAMILIES[family]}
+    makers = {name: make for name, make in _RIGHT.items() if (family, name) != ("positions", "learned")}
+    right = {name: _answer(candidate, make()) for name, make in makers.items()}
+    if not all(right.values()):
+        return Outcome(ill, right)
+    decoder = planted("none")
+    decoder.dropout = 0.0  # a probe that calls this one well has measured its own training mode's dropout
+    try:
+        return Outcome(ill, right, by_chance=not _answer(candidate, decoder))
+    except NoAnswer:
+        return Outcome(ill, right)
 
 
-def _said(candidate: Callable[[SmallDecoder], object], decoder: SmallDecoder) -> object:
-    """The answer, or what came instead of one."""
+def _answer(candidate: Callable[[SmallDecoder], object], decoder: SmallDecoder) -> bool:
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
-            said = within(SECONDS, lambda: candidate(decoder))
-    except (TimeIsUp, Exception) as error:
-        return error
-    if isinstance(said, np.generic) or (isinstance(said, Tensor) and said.numel() == 1):
-        return said.item()
-    return said
-
-
-def _refusal(said: object) -> str:
-    if isinstance(said, TimeIsUp):
-        return text("check.never_ends", seconds=SECONDS)
-    if isinstance(said, Exception):
-        return text("check.raises", error=f"{type(said).__name__}: {said}")
-    return text("check.no_bool", kind=type(said).__name__)
+            answer = scalar(call_with_timeout(SECONDS, lambda: candidate(decoder)))
+    except TimeIsUp:
+        raise NoAnswer(text("check.never_ends", seconds=SECONDS)) from None
+    except Exception as error:
+        raise NoAnswer(text("check.raises", error=f"{type(error).__name__}: {error}")) from error
+    if not isinstance(answer, bool):
+        raise NoAnswer(text("check.no_bool", kind=type(answer).__name__))
+    return answer
 
 
 def patient(number: int, name: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, result_of, samples
+from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, number, result_of, samples
 
 
 @exercise
@@ -31,9 +31,7 @@ def mean_reciprocal_rank(candidate: Callable[[Tensor], object]) -> Findings:
         ("rank_ties", (1 / (above + 1)).mean()),
         ("rank_least", (1 / (similarities <= own[:, None]).double().sum(dim=1)).mean()),
     ]
-    result = result_of(candidate, similarities.clone())
-    if isinstance(result, float | int) and not isinstance(result, bool):
-        result = torch.tensor(float(result))
+    result = number(result_of(candidate, similarities.clone()))
     yield finding(result, (1 / ranks).mean(), mistakes)
 
 

@@ -1,19 +1,33 @@
-"""Runs a reader's function once, and says what the clinic makes of what it gave."""
+"""Runs a reader's function once, and names the clinic's findings in its output."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from attention_clinic.cases import Case, oddity, samples
-from attention_clinic.trial import Stopped, Trial
+from attention_clinic.trial import Stopped, Trial, first_output, is_dense
+from polyhead_course.exercises.clinic import WORDING
 from polyhead_course.words.language import text
 
-__all__ = ["Findings", "Mistakes", "drawn", "exercise", "finding", "result_of", "said", "samples"]
+__all__ = [
+    "Findings",
+    "Mistakes",
+    "exercise",
+    "finding",
+    "number",
+    "random_module",
+    "result_of",
+    "samples",
+    "scalar",
+    "verdicts",
+]
 
 Candidate = TypeVar("Candidate")
 Findings = Iterator[str | None]
@@ -32,7 +46,7 @@ def exercise(check: Callable[[Candidate], Findings]) -> Callable[[Candidate], No
     return printed
 
 
-def drawn(make: Callable[[], Module]) -> Module:
+def random_module(make: Callable[[], Module]) -> Module:
     """A module whose parameters are random tensors, always the same."""
     generator = torch.Generator().manual_seed(1)
     with torch.random.fork_rng(devices=[]):
@@ -43,15 +57,27 @@ def drawn(make: Callable[[], Module]) -> Module:
 
 
 def result_of(candidate: Callable[..., Any], *inputs: Any) -> Any:
-    """What a reader's function gives, alone or as the first of a tuple, or what stopped it."""
+    """What a reader's function returns, alone or first of several, or what stopped it."""
     try:
-        output = Trial(candidate, quiet=False).call(candidate, *inputs)
+        return first_output(Trial(candidate, quiet=False).call(candidate, *inputs))
     except Stopped as stop:
         return stop
-    return output[0] if isinstance(output, tuple) and output else output
 
 
-def said(candidate: Callable[..., Any], *cases: Case) -> Findings:
+def scalar(answer: Any) -> Any:
+    """The Python value of a single number or truth value of numpy or PyTorch; anything else as it is."""
+    single = isinstance(answer, np.generic) or (is_dense(answer) and answer.numel() == 1)
+    return answer.item() if single else answer
+
+
+def number(answer: Any) -> Any:
+    """A tensor of a number of Python or numpy; anything else as it is."""
+    value = answer if isinstance(answer, Tensor) else scalar(answer)
+    is_number = isinstance(value, float | int) and not isinstance(value, bool)
+    return torch.tensor(float(value)) if is_number else answer
+
+
+def verdicts(candidate: Callable[..., Any], *cases: Case) -> Findings:
     """What is wrong with the answer to each case, in the reader's language; None where it is right."""
     for case in cases:
         yield verdict(result_of(candidate, *case.inputs.values()), case)
@@ -66,5 +92,5 @@ def verdict(result: object, case: Case) -> str | None:
     """What is wrong with what `result_of` gives: a line for each mistake that is known, else what is odd."""
     names = None if isinstance(result, Stopped) else case.names(result)
     if names is None:
-        return oddity(case, result).explanation
+        return replace(oddity(case, result), wording=WORDING).explanation
     return "\n".join(text(f"check.{name}") for name in names) or None

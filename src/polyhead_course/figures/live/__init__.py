@@ -1,4 +1,4 @@
-"""Figures that a reader can take hold of: on the site a script moves them, elsewhere they stand still."""
+"""Interactive figures: on the site a script runs them, in a notebook and on paper they are pictures."""
 
 from polyhead_course.figures.live.decoding import decoding
 from polyhead_course.figures.live.explorable import Explorable

@@ -1,10 +1,11 @@
 // Decoding: prefill and decode step by step, with the keys that each step computes or takes from the cache.
-import { announcer, button, filled, fixed, html, press, within } from "./parts.js";
+import { announcer, filled, finder, fixed, groupsOf, listen, press, within } from "./parts.js";
 
 export const render = ({ model, el }) => {
   const { tokens, num_prompt: numPrompt, weights, probs, with_cache: few, without_cache: many, labels } = model.data;
+  const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.decoding"]);
-  const [size, last] = [tokens.length - 1, few.length - 1]; // a query for each token but the one that comes last
+  const last = few.length - 1; // step
   const begin = () => ({ step: 0, layer: 0, head: 0, cache: 1 });
   let now;
   const read = () => {
@@ -22,52 +23,33 @@ export const render = ({ model, el }) => {
   };
 
   // The controls
-  const move = (by) => () => change({ step: Math.min(last, Math.max(0, now.step + by)) });
-  const [back, on] = [button(labels["live.step_back"], move(-1)), button(labels["live.step_on"], move(1))];
-  const reset = button(labels["live.reset"], () => { now = begin(); show(); model.save({}); });
-  const ways = ["curve.without_cache", "curve.with_cache"].map((key, cache) =>
-    button(labels[key], () => change({ cache })));
-  const layers = weights.map((_, layer) =>
-    button(filled(labels["live.layer"], { number: layer + 1 }), () => change({ layer })));
-  const heads = weights[0].map((_, head) =>
-    button(filled(labels["title.head"], { number: head + 1 }), () => change({ head })));
-  const group = (...buttons) => html("div", { class: "live-buttons", role: "group" }, ...buttons);
+  const [moves, ways, layers, heads] = groupsOf(el);
+  const [back, on] = moves;
+  const move = (by) => change({ step: Math.min(last, Math.max(0, now.step + by)) });
+  listen(moves, (number) => [() => move(-1), () => move(1), () => { now = begin(); show(); model.save({}); }][number]());
+  listen(ways, (cache) => change({ cache }));
+  listen(layers, (layer) => change({ layer }));
+  listen(heads, (head) => change({ head }));
   el.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    move(by)();
+    move(by);
   });
 
   // The text, the triangle of queries and keys, the newest query's weights, and the costs
-  const text = tokens.map((token) => html("span", { class: "live-token" }, token));
-  const cells = Array.from({ length: size }, (_, query) => Array.from({ length: query + 1 }, () =>
-    html("span", { role: "cell", class: "live-pair-cell" })));
-  const lines = cells.map((line, query) => html("div", { role: "row" },
-    html("span", { role: "rowheader" }, tokens[query]), ...line,
-    ...tokens.slice(query + 1, size).map(() => html("span", { role: "cell" }))));
-  const triangle = html("div", { role: "table", class: "live-triangle", "aria-label": labels["live.keys_and_queries"] },
-    html("div", { role: "row" }, html("span", { role: "cell" }),
-      ...tokens.slice(0, size).map((token) => html("span", { role: "columnheader" }, html("span", {}, token)))),
-    ...lines);
-  triangle.style.setProperty("--live-size", size);
-  const caption = html("p", { class: "live-caption" });
-  const bars = tokens.slice(0, size).map((token) => {
-    const [bar, number] = [html("span", { class: "live-bar" }), html("span", { class: "live-number" })];
-    const line = html("div", { class: "live-key-line" },
-      html("span", {}, token), html("span", { class: "live-track" }, bar), number);
-    return { bar, number, line };
+  const text = all(".live-token");
+  const lines = all(".live-triangle [role=row]").slice(1);
+  const cells = lines.map((line) => [...line.querySelectorAll(".live-pair-cell")]);
+  const caption = find(".live-controls .live-caption").firstElementChild;
+  const bars = all(".live-key-line").map((line) => ({
+    line, bar: line.querySelector(".live-bar"), number: line.querySelector(".live-number"),
+  }));
+  const costs = all(".live-costs tbody tr").map((line) => {
+    const [once, total] = line.querySelectorAll("td");
+    return { line, once, total };
   });
-  const costs = ["curve.with_cache", "curve.without_cache"].map((key) => {
-    const [once, total] = [html("td", { class: "live-number" }), html("td", { class: "live-number" })];
-    return { once, total, line: html("tr", {}, html("th", { scope: "row" }, labels[key]), once, total) };
-  });
-  const table = html("table", { class: "live-costs" },
-    html("caption", { class: "live-caption" }, labels["live.multiply_adds"]),
-    html("thead", {}, html("tr", {}, html("td"), ...["live.this_step", "live.so_far"].map((key) =>
-      html("th", { scope: "col" }, labels[key])))),
-    html("tbody", {}, ...costs.map(({ line }) => line)));
-  const { seen, heard, say } = announcer();
+  const { say } = announcer(find(".live-now"));
   const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
   const show = () => {
@@ -101,7 +83,7 @@ export const render = ({ model, el }) => {
       costs[way].line.classList.toggle("live-chosen", way === 1 - cache);
     });
     caption.textContent = filled(labels["live.query_weights"], { query: tokens[length - 1] });
-    [...ways.entries()].forEach(([way, each]) => press(each, way === cache));
+    ways.forEach((each, way) => press(each, way === cache));
     layers.forEach((each, number) => press(each, number === layer));
     heads.forEach((each, number) => press(each, number === head));
     back.setAttribute("aria-disabled", String(step === 0));
@@ -112,18 +94,6 @@ export const render = ({ model, el }) => {
     }));
   };
 
-  const legend = html("p", { class: "live-legend" },
-    html("span", { class: "live-key live-key-fresh" }, labels["key.computed"]), " ",
-    html("span", { class: "live-key live-key-kept" }, labels["key.cached"]));
-  el.append(
-    group(back, on, reset), group(...ways), html("p", { class: "live-text" }, ...text), seen, heard,
-    html("div", { class: "live-columns" },
-      html("div", { class: "live-picture" },
-        html("p", { class: "live-caption" }, labels["live.keys_and_queries"]),
-        html("div", { class: "live-scroll" }, triangle), legend),
-      html("div", { class: "live-controls" },
-        group(...layers), group(...heads), caption, ...bars.map(({ line }) => line))),
-    table);
   model.onchange(() => { read(); show(); });
   read();
   show();

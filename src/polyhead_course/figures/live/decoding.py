@@ -1,4 +1,4 @@
-"""Decoding step by step: which keys each step computes, which come from the cache, and what that saves."""
+"""Decoding step by step: the keys that each step computes, those from the cache, and what that saves."""
 
 from __future__ import annotations
 
@@ -30,8 +30,21 @@ def decoding(
 ) -> Explorable:
     """The figure `plots.cache_triangle`, in which the reader steps through prefill and decode.
 
-    The first `num_prompt` tokens are the prompt. `tokens` name all tokens of the text, and the one that comes
-    after the last. The multiply-adds are those of the decoder's layers.
+    The multiply-adds are those of the decoder's layers.
+
+    Args:
+        model: A decoder-only model.
+        token_ids: The text.
+        tokens: The names of the tokens of the text, and of the one that comes after the last.
+        num_prompt: How many tokens of the text are the prompt.
+
+    >>> import torch
+    >>> from polyhead import Decoder, DecoderOnly, SinusoidalPositions, TokenEmbedding
+    >>> decoder = Decoder(num_layers=1, embed_dim=2, num_heads=1, ffn_dim=4, cross_attention=False)
+    >>> model = DecoderOnly(TokenEmbedding(5, 2, SinusoidalPositions(2)), decoder)
+    >>> figure = decoding(model, torch.tensor([[1, 2, 3]]), ["p", "q", "r", "s"], num_prompt=1)
+    >>> figure.data["with_cache"], figure.data["without_cache"]
+    ([36, 40, 44], [36, 80, 132])
     """
     size = token_ids.shape[1]
     figure = plots.cache_triangle(list(tokens[:-1]), num_prompt)
@@ -42,7 +55,6 @@ def decoding(
     return Explorable(
         "decoding",
         figure,
-        heights=(62, 43),
         labels=_LABELS,
         tokens=list(tokens),
         num_prompt=num_prompt,
@@ -54,7 +66,7 @@ def decoding(
 
 
 def _cost(model: DecoderOnly, num_queries: int, num_keys: int) -> int:
-    """Multiply-adds of all layers: four projections and the two of the FFN a query, two products a pair."""
+    """Count multiply-adds of all layers: per query 4 projections and 2 of the FFN, per pair 2 products."""
     dim, layers = model.embed_dim, cast(list[DecoderLayer], model.decoder.layers)
     hidden = sum(layer.feed_forward.expand.out_features for layer in layers)
     pairs = num_queries * num_keys

@@ -1,4 +1,4 @@
-"""What every explorable shares: a figure, and beside it the same tensors for the script that moves it."""
+"""The output of every interactive figure: a picture, and the tensors that its script reads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ MIME = "application/vnd.polyhead.live+json"
 
 
 class Explorable(Drawing):
-    """A figure of `polyhead_course.figures.plots`, and beside it the data of `<kind>.js`, in one output.
+    """A figure of `plots`, and the data of an interactive one, in one output of a notebook.
 
-    A notebook and paper show the figure. The site gives the data to the module `<kind>.js` of this folder.
+    A notebook and paper show the figure. The site gives the data to the template `<kind>.html` and to the
+    module `<kind>.js` of this folder.
+
+    Attributes:
+        data: The kind, the tensors and the labels, as JSON.
+
+    >>> import torch
+    >>> from polyhead import plots
+    >>> X = torch.tensor([[[111.0, 112.0, 121.0, 122.0]]])
+    >>> Explorable("path", plots.transpose_path(X, 2), labels=["stage.split"], X=X.tolist()).data["labels"]
+    {'live.reset': 'Reset', 'live.path': 'Interactive figure: the path of one number', 'stage.split': 'split'}
     """
 
     def __init__(
@@ -22,25 +32,23 @@ class Explorable(Drawing):
         kind: str,
         figure: Drawing,
         *,
-        heights: tuple[int, int],
         labels: Sequence[str],
         **tensors: Any,
     ) -> None:
-        """Take what `figure` drew, and the numbers that it drew.
+        """Combine a figure with its data.
 
         Args:
-            kind: The name of the module.
-            figure: What stands still.
-            heights: The room that the page keeps for the module, on a phone and on a wide screen, in rem.
-            labels: The keys of the words that the module writes.
-            tensors: What the module reads, as JSON has it.
+            kind: The name of the template and the module.
+            figure: The picture.
+            labels: The keys of the words that the template and the module write, in `terms.yml`.
+            tensors: What the template and the module read: values of JSON.
         """
         self.svg = figure.svg
         words = {key: text(key) for key in ("live.reset", f"live.{kind}", *labels)}
-        self.data = {"kind": kind, "heights": list(heights), **tensors, "labels": words}
+        self.data = {"kind": kind, **tensors, "labels": words}
 
     def __repr__(self) -> str:
-        """The same on every machine, since notebooks store it."""
+        """Name the kind; the text is the same on every machine, since notebooks store it."""
         return f"<polyhead_course.figures.live.{self.data['kind']}>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:

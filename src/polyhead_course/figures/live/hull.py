@@ -1,4 +1,4 @@
-"""One query among the values: where scores, the temperature and the scaling move its output."""
+"""The output of one query in the hull of the values, by its scores, the temperature and the scaling."""
 
 from __future__ import annotations
 
@@ -30,8 +30,17 @@ def hull(
 ) -> Explorable:
     """The figure `plots.weighted_sums`, in which the reader moves the output of one query.
 
-    The values are at least three points, not all on a line. `tokens` name them. `wished`, (2,), is an output
-    that one would like to have.
+    Args:
+        query: Queries.
+        key: Keys.
+        value: At least three points, not all on a line.
+        tokens: The names of the tokens.
+        wished: An output to aim for, (2,).
+
+    >>> import torch
+    >>> points = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0], [1.0, 1.0]])
+    >>> sorted(hull(points, points, points, ["p", "q", "r", "s"]).data["corners"])
+    [[0.0, 0.0], [0.0, 4.0], [4.0, 0.0]]
     """
     scores = attention_scores(query, key)
     figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished)
@@ -40,7 +49,6 @@ def hull(
     return Explorable(
         "hull",
         figure,
-        heights=(52, 31),
         labels=_LABELS,
         tokens=list(tokens),
         scores=to_array(scores).tolist(),

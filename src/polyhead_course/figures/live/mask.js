@@ -1,10 +1,11 @@
 // The mask: cells that hide a key from a query, the weights that are left, and what each library makes of a row.
-import { announcer, button, filled, fixed, html, press, roving, softmax, within } from "./parts.js";
+import { announcer, filled, finder, fixed, groupsOf, listen, press, roving, softmax, within } from "./parts.js";
 
+// In the order of the template's buttons
 const NOTATIONS = [
-  ["live.true_attend", (seen) => (seen ? "True" : "False")],
-  ["live.true_hide", (seen) => (seen ? "False" : "True")],
-  ["live.added", (seen) => (seen ? "0" : "−∞")],
+  (seen) => (seen ? "True" : "False"),
+  (seen) => (seen ? "False" : "True"),
+  (seen) => (seen ? "0" : "−∞"),
 ];
 
 // How a library writes one row; where it has no way to write it, null.
@@ -20,6 +21,7 @@ const WRITINGS = {
 
 export const render = ({ model, el }) => {
   const { tokens, scores, mask, libraries, labels } = model.data;
+  const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.mask"]);
   const size = tokens.length;
   const begin = () => ({ mask, notation: 0, row: size - 1 });
@@ -50,45 +52,32 @@ export const render = ({ model, el }) => {
     say(changed[row].some(Boolean) ? cell : filled(labels["live.cell_blind"], { cell, blind }));
   };
 
-  const fill = (rule) => change({ mask: scores.map((line, query) => line.map((_, key) => Number(rule(query, key)))) });
-  const presets = [
-    button(labels["live.hide_nothing"], () => fill(() => true)),
-    button(labels["mask.causal"], () => fill((query, key) => key <= query)),
-    button(labels["live.hide_last"], () => fill((_, key) => key < size - 1)),
-    button(labels["live.reset"], () => { now = begin(); show(); model.save({}); }),
-  ];
-  const notations = NOTATIONS.map(([key], number) => button(labels[key], () => change({ notation: number })));
-
-  // What is seen in a cell is part of its name; the rest is heard only.
-  const cells = scores.map((line, row) => line.map((_, key) => {
-    const words = { query: tokens[row], key: tokens[key], entry: "\0", weight: "\0" };
-    const [before, between] = filled(labels["live.cell"], words).split("\0").map(
-      (unseen) => html("span", { class: "visually-hidden" }, unseen));
-    const [entry, weight] = [html("span", { class: "live-entry" }), html("span", { class: "live-number" })];
-    const cell = html("button", { type: "button", click: () => toggle(row, key) }, before, entry, between, weight);
-    return Object.assign(cell, { entry, weight });
-  }));
-  const lines = cells.map((line, row) => html("div", { role: "row" },
-    html("span", { role: "rowheader" }, tokens[row]),
-    ...line.map((cell) => html("span", { role: "gridcell" }, cell))));
-  const heads = html("div", { role: "row" }, html("span", { role: "gridcell" }),
-    ...tokens.map((token) => html("span", { role: "columnheader" }, token)));
-  const grid = html("div", { role: "grid", class: "live-mask", "aria-label": labels.mask }, heads, ...lines);
-  grid.style.setProperty("--live-size", size);
-  const select = roving(grid, cells, (row) => { if (now && row !== now.row) { now.row = row; show(); } });
-
-  const caption = html("p", { class: "live-caption" });
-  const answers = libraries.map(({ name: library }) => {
-    const [writes, gives] = [html("code"), html("span", { class: "live-number" })];
-    return { writes, gives, line: html("div", { role: "listitem" }, html("span", {}, library), writes, gives) };
+  const [presets, notations] = groupsOf(el);
+  const rules = [() => true, (query, key) => key <= query, (_, key) => key < size - 1];
+  const masks = rules.map((rule) => scores.map((line, query) => line.map((_, key) => Number(rule(query, key)))));
+  listen(presets, (number) => {
+    if (number < masks.length) return change({ mask: masks[number] });
+    now = begin();
+    show();
+    model.save({});
   });
-  const { seen, heard, say } = announcer();
+  listen(notations, (notation) => change({ notation }));
+
+  const lines = all(".live-mask [role=row]").slice(1);
+  const cells = lines.map((line, row) => [...line.querySelectorAll("button")].map((cell, key) => {
+    cell.onclick = () => toggle(row, key);
+    return Object.assign(cell, { entry: cell.querySelector(".live-entry"), weight: cell.querySelector(".live-number") });
+  }));
+  const select = roving(find(".live-mask"), cells, (row) => { if (now && row !== now.row) { now.row = row; show(); } });
+  const caption = find(".live-caption").firstElementChild;
+  const answers = all(".live-answers .live-stack > :first-child");
+  const { say } = announcer(find(".live-now"));
 
   const weightsOf = (row) => {
     if (!now.mask[row].some(Boolean)) return tokens.map(() => 0);
     return softmax(scores[row].map((score, key) => (now.mask[row][key] ? score : -Infinity)));
   };
-  const entryOf = (row, key) => NOTATIONS[now.notation][1](now.mask[row][key]);
+  const entryOf = (row, key) => NOTATIONS[now.notation](now.mask[row][key]);
   const name = (row, key) => filled(labels["live.cell"], {
     query: tokens[row], key: tokens[key], entry: entryOf(row, key), weight: fixed(weightsOf(row)[key]),
   });
@@ -105,11 +94,12 @@ export const render = ({ model, el }) => {
         press(cell, now.mask[row][key] === 1);
       });
     });
+    masks.forEach((each, number) => press(presets[number], String(each) === String(now.mask)));
     notations.forEach((each, number) => press(each, number === now.notation));
     const row = now.mask[now.row];
     caption.textContent = filled(labels["live.libraries"], { query: tokens[now.row] });
-    answers.forEach(({ writes, gives }, number) => {
-      const { writes: way, blind } = libraries[number];
+    libraries.forEach(({ writes: way, blind }, number) => {
+      const [writes, gives] = answers.slice(2 * number);
       const text = WRITINGS[way](row);
       const weights = row.some(Boolean) ? weightsOf(now.row) : blind[now.row].map((each) => each ?? NaN);
       writes.textContent = text ?? labels["live.no_length"];
@@ -119,11 +109,6 @@ export const render = ({ model, el }) => {
     say(key < 0 ? filled(labels["live.blind"], { query: tokens[now.row] }) : name(now.row, key));
   };
 
-  el.append(
-    html("div", { class: "live-buttons" }, ...presets),
-    html("div", { class: "live-buttons", role: "group", "aria-label": labels.mask }, ...notations),
-    html("div", { class: "live-scroll" }, grid), seen, heard, caption,
-    html("div", { class: "live-answers", role: "list" }, ...answers.map(({ line }) => line)));
   model.onchange(() => { read(); show(); });
   read();
   select(now.row, 0);

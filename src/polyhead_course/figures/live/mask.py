@@ -1,4 +1,4 @@
-"""A mask that the reader changes, the weights that are left, and what a row without any key gives."""
+"""A mask that the reader changes, the weights that it leaves, and the weights of a row without any key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,19 @@ def mask(
 ) -> Explorable:
     """The heat map of the weights that a mask leaves, in which the reader hides and shows keys.
 
-    `tokens` name queries and keys. For a query that may see no key, the data hold what each library gives.
+    For a query that may attend to no key, the data have the weights that each library gives.
+
+    Args:
+        scores: Scores.
+        mask: True where a query may attend.
+        tokens: The names of the tokens.
+
+    >>> import torch
+    >>> causal = torch.tensor([[True, False], [True, True]])
+    >>> for library in mask(torch.zeros(2, 2), causal, ["p", "q"]).data["libraries"][-2:]:
+    ...     print(library["name"], library["blind"][0])
+    d2l [0.5, 0.5]
+    Annotated Transformer [0.5, 0.5]
     """
     figure = plots.heatmap(masked_softmax(scores, mask), tokens, highest=1)
     rounded = to_array(scores)
@@ -37,25 +49,24 @@ def mask(
     return Explorable(
         "mask",
         figure,
-        heights=(61, 43),
         labels=_LABELS,
         tokens=list(tokens),
         scores=rounded.tolist(),
         mask=mask.int().tolist(),
         libraries=[
-            {"name": name, "writes": writes, "blind": [_json(row) for row in give(single, nothing)]}
-            for name, (writes, give) in _LIBRARIES.items()
+            {"name": name, "writes": writes, "blind": [_json(row) for row in weights(single, nothing)]}
+            for name, (writes, weights) in _LIBRARIES.items()
         ],
     )
 
 
 def _json(row: Tensor) -> list[float | None]:
-    """JSON knows no NaN."""
+    """Write NaN as null: JSON has no NaN."""
     return [None if number != number else round(number, 4) for number in row.tolist()]
 
 
 def _torch_function(scores: Tensor, mask: Tensor) -> Tensor:
-    """`F.scaled_dot_product_attention`: unit vectors as keys and values turn it inside out."""
+    """Weights of `F.scaled_dot_product_attention`: with unit vectors as values they are its output."""
     units = torch.eye(len(scores))
     return F.scaled_dot_product_attention(_queries(scores), units[None], units[None], attn_mask=mask)[0]
 
@@ -68,8 +79,8 @@ def _torch_module(need_weights: bool) -> Callable[[Tensor, Tensor], Tensor]:
             module.in_proj_weight.copy_(torch.eye(size).repeat(3, 1))
             module.out_proj.weight.copy_(torch.eye(size))
             units = torch.eye(size)[None]
-            output, given = module(_queries(scores), units, units, attn_mask=~mask, need_weights=need_weights)
-        return (given if need_weights else output)[0]
+            result = module(_queries(scores), units, units, attn_mask=~mask, need_weights=need_weights)
+        return result[int(need_weights)][0]  # of the output and the weights
 
     return weights
 
@@ -88,7 +99,7 @@ def _added(scores: Tensor, mask: Tensor) -> Tensor:
     return (scores + torch.zeros_like(scores).masked_fill(~mask, lowest)).softmax(dim=-1)
 
 
-# How each writes a row of a mask, and what it makes of it; the last three are the lines of these programs.
+# How each library writes a row of a mask, and the weights that it computes; the last three repeat its lines.
 _LIBRARIES: dict[str, tuple[str, Callable[[Tensor, Tensor], Tensor]]] = {
     "polyhead": ("attend", masked_softmax),
     "F.scaled_dot_product_attention": ("attend", _torch_function),

@@ -1,19 +1,26 @@
-// What the modules of the explorables share: elements, controls, numbers, and their style sheet.
+// What the modules of the explorables share: elements, controls and numbers.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 const fill = (element, attributes, children) => {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name, value);
-    else if (value !== null) element.setAttribute(name, value);
-  }
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
 };
 
-// An HTML or SVG element; a function among the attributes listens to the event of that name.
+// An HTML or SVG element.
 export const html = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
 export const svg = (name, attributes = {}, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
+
+// The elements inside another one: the first that a selector matches, and all of them.
+export const finder = (el) => ({
+  find: (selector) => el.querySelector(selector),
+  all: (selector) => [...el.querySelectorAll(selector)],
+});
+
+// The buttons of each group, in the order of the template.
+export const groupsOf = (el) =>
+  [...el.querySelectorAll(".live-buttons")].map((group) => [...group.querySelectorAll("button")]);
 
 // Four digits, as many as the tests compare; `short` leaves out zeros at the end.
 export const fixed = (number) =>
@@ -34,28 +41,24 @@ export const softmax = (scores) => {
 export const within = (number, lowest, highest, otherwise) =>
   Number.isFinite(number) ? Math.min(highest, Math.max(lowest, number)) : otherwise;
 
-export const button = (label, click) => html("button", { type: "button", click }, label);
-
 export const press = (element, pressed) => element.setAttribute("aria-pressed", String(pressed));
 
-// A named slider; what `set` writes beside it is also what a screen reader says.
-export const slider = (name, { min, max, step, move }) => {
-  const input = html("input", {
-    type: "range", min, max, step, "aria-label": name, input: () => move(Number(input.value)),
-  });
-  const number = html("span", { class: "live-number" });
-  const set = (value, text) => {
+// Several buttons of which each does something with its number, and of which some are pressed.
+export const listen = (buttons, click) => buttons.forEach((button, number) => { button.onclick = () => click(number); });
+
+// A slider; what `set` writes beside it is also what a screen reader says.
+export const slider = (input, move) => {
+  input.oninput = () => move(Number(input.value));
+  return (value, text) => {
     input.value = value;
-    number.textContent = text;
+    input.nextElementSibling.textContent = text;
     input.setAttribute("aria-valuetext", text);
   };
-  return { input, number, set };
 };
 
 // A line that is read out when it has not changed for a moment; it is seen all the time.
-export const announcer = () => {
-  const seen = html("p", { class: "live-now", "aria-hidden": "true" });
-  const heard = html("p", { class: "visually-hidden", "aria-live": "polite" });
+export const announcer = (stack) => {
+  const [seen, heard] = [stack.firstElementChild, stack.nextElementSibling];
   let timer;
   const say = (text) => {
     const first = !seen.textContent;
@@ -92,9 +95,3 @@ export const roving = (grid, cells, focused) => {
   grid.addEventListener("focusin", (event) => { const place = at(event.target); if (place) go(...place); });
   return go;
 };
-
-// A module can draw once its style is there; without it, it draws all the same.
-await new Promise((done) => {
-  const link = html("link", { rel: "stylesheet", href: new URL("live.css", import.meta.url), load: done, error: done });
-  document.head.append(link);
-});

@@ -1,19 +1,19 @@
 // The path of a number: from a projected tensor into the heads and back, and where `view` alone would put it.
-import { announcer, button, filled, html, press, roving, slider, within } from "./parts.js";
+import { announcer, filled, finder, html, press, roving, slider, within } from "./parts.js";
 
-const MOST = [2, 5, 4, 3]; // sequences, tokens, heads, features of a head
-const NAMES = ["batch", "num_tokens", "num_heads", "head_dim"];
+const STAGES = ["input", "split", "permute", "flatten", "back", "wrong_view"]; // as in the template
 
 export const render = ({ model, el }) => {
   const { X, num_heads: numHeads, colours, labels } = model.data;
+  const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.path"]);
   const given = [X.length, X[0].length, numHeads, X[0][0].length / numHeads];
-  const most = MOST.map((size, number) => Math.max(size, given[number]));
+  const inputs = all(".live-sizes input"); // batch, num_tokens, num_heads, head_dim
   const start = [0, Math.min(1, given[1] - 1), Math.floor(X[0][0].length / 2)];
   let [sizes, entry] = [given, start];
   const read = () => {
     const { z, e } = model.state;
-    sizes = given.map((size, number) => Math.round(within(z?.[number], 1, most[number], size)));
+    sizes = given.map((size, number) => Math.round(within(z?.[number], 1, Number(inputs[number].max), size)));
     entry = bounded((e ?? start).map((index) => Math.round(within(index, 0, 99, 0))));
   };
   const bounded = (indices) => {
@@ -49,34 +49,22 @@ export const render = ({ model, el }) => {
     };
   };
 
-  // A stage: its name and shape, the indices with their arithmetic, and the tensor as matrices.
-  const stage = (label) => {
-    const [shape, index, sum] = [html("code"), html("code", { class: "live-index" }), html("code")];
-    const matrices = html("div", { class: "live-matrices" });
-    const block = html("section", { class: "live-stage" },
-      html("p", {}, html("strong", {}, label), " ", shape), html("p", {}, index, " ", sum), matrices);
-    return { shape, index, sum, matrices, block };
-  };
-  const stages = {
-    input: stage(labels["stage.input"]),
-    split: stage(labels["stage.split"]),
-    permute: stage(labels["stage.permute"]),
-    flatten: stage(labels["stage.flatten"]),
-    back: stage(`${labels["live.way_back"]} transpose_output`),
-    wrong_view: stage(labels["stage.wrong_view"]),
-  };
-  stages.input.matrices.setAttribute("role", "grid");
-  stages.input.matrices.setAttribute("aria-label", labels["stage.input"]);
-  const projection = html("p", { class: "live-label" });
-  const heads = html("p", { class: "live-label live-heads" });
-  const { seen, heard, say } = announcer();
+  // A stage: its shape, the indices with their arithmetic, and the tensor as matrices.
+  const [pane] = all(".live-stages"); // the other one is its room
+  const stages = Object.fromEntries([...pane.querySelectorAll(".live-stage")].map((block, number) => {
+    const [shape, index, sum] = block.querySelectorAll("code");
+    return [STAGES[number], { shape, index, sum, matrices: block.querySelector(".live-matrices") }];
+  }));
+  const [projection, heads] = [find(".live-projection").firstElementChild, pane.querySelector(".live-heads")];
+  const { say } = announcer(find(".live-now"));
 
   const choose = (index) => { entry = index; mark(); save(); };
   let cells = new Map(); // an index of the input, as text: its cells in every stage
   const cellOf = (name, index) => {
     const { head } = pathOf(index);
     const element = name === "input" ? "button" : "span";
-    const cell = html(element, { class: "live-cell", click: () => choose(index) }, String(numberAt(index)));
+    const cell = html(element, { class: "live-cell" }, String(numberAt(index)));
+    cell.onclick = () => choose(index);
     if (name === "input") {
       cell.type = "button";
       cell.tabIndex = -1;
@@ -166,29 +154,19 @@ export const render = ({ model, el }) => {
     }));
   };
 
-  const sliders = NAMES.map((name, number) => slider(name, {
-    min: 1, max: most[number], step: 1,
-    move: (size) => {
-      sizes = sizes.map((each, other) => (other === number ? size : each));
-      entry = bounded(entry);
-      show();
-      save();
-    },
+  const setSizes = inputs.map((input, number) => slider(input, (size) => {
+    sizes = sizes.map((each, other) => (other === number ? size : each));
+    entry = bounded(entry);
+    show();
+    save();
   }));
   const show = () => {
-    sliders.forEach((each, number) => each.set(sizes[number], String(sizes[number])));
+    setSizes.forEach((set, number) => set(sizes[number], String(sizes[number])));
     draw();
     mark();
   };
-  const reset = button(labels["live.reset"], () => { [sizes, entry] = [given, start]; show(); model.save({}); });
+  find(".live-sizes > button").onclick = () => { [sizes, entry] = [given, start]; show(); model.save({}); };
 
-  el.append(
-    html("div", { class: "live-sizes" }, ...sliders.map(({ input, number }, place) =>
-      html("div", { class: "live-pair" }, html("code", {}, NAMES[place]), input, number)), reset),
-    seen, heard, projection,
-    html("div", { class: "live-stages" },
-      ...["input", "split", "permute", "flatten"].map((name) => stages[name].block),
-      heads, stages.back.block, stages.wrong_view.block));
   model.onchange(() => { read(); show(); });
   read();
   show();

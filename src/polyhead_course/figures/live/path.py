@@ -1,4 +1,4 @@
-"""One number on its way through the heads and back, with the arithmetic of its indices."""
+"""The path of one number into the heads and back, with the arithmetic of its indices."""
 
 from __future__ import annotations
 
@@ -21,13 +21,20 @@ _LABELS = (
 def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> Explorable:
     """The figure `plots.transpose_path`, in which the reader follows one number of a projected tensor.
 
-    The reader may change the sizes; where they are those of `X`, the numbers are its numbers.
+    The reader can change the sizes. At the sizes of `X`, the figure shows its numbers; at others, labels.
+
+    Args:
+        X: A projected tensor.
+        num_heads: The number of heads; divides `num_hiddens`.
+
+    >>> import torch
+    >>> path(torch.tensor([[[111.0, 112.0, 121.0, 122.0]]]), num_heads=2).data["num_heads"]
+    2
     """
     figure = plots.transpose_path(X, num_heads)
     return Explorable(
         "path",
         figure,
-        heights=(75, 45),
         labels=_LABELS,
         X=to_array(X).tolist(),
         num_heads=num_heads,

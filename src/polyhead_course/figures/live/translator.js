@@ -1,16 +1,16 @@
 // The translator: a date that the reader types, its translation character by character, and the cross-attention.
 // The model is loaded when the figure is used for the first time.
 import { rule, tokensOf } from "./dates.js";
-import { announcer, button, filled, fixed, html, press, roving, within } from "./parts.js";
+import { announcer, filled, finder, fixed, html, listen, press, roving, within } from "./parts.js";
 
 const PACE = 120; // milliseconds a character
 const WAIT = 400; // after the last key
-const USES = { encoder: "live.encoder_self", decoder: "live.decoder_self", cross: "live.decoder_cross" };
 
 export const render = ({ model, el }) => {
-  const { data, data: { attentions, heads, kilobytes, labels, targets, years } } = model;
+  const { data, data: { attentions, heads, labels, targets, years } } = model;
   const { read, write } = rule(data);
   const layers = attentions.filter(([use]) => use === "cross").length;
+  const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.translator"]);
   const begin = () => ({ date: data.date, to: data.to, layer: layers - 1, head: 0, off: [] });
   const still = { sources: data.source_tokens, tokens: data.target_tokens, cross: null, right: null };
@@ -39,10 +39,8 @@ export const render = ({ model, el }) => {
   const save = () => model.save(stateOf());
 
   // What is asked
-  const input = html("input", {
-    type: "text", lang: "en", autocomplete: "off", autocapitalize: "words", spellcheck: "false", enterkeyhint: "go",
-    input: () => { clearTimeout(waiting); waiting = setTimeout(answer, WAIT, true); },
-  });
+  const [ask, input] = [find("form"), find("input")];
+  input.oninput = () => { clearTimeout(waiting); waiting = setTimeout(answer, WAIT, true); };
   const another = () => {
     const chance = (lowest, highest) => lowest + Math.floor(Math.random() * (highest - lowest + 1));
     const day = new Date(Date.UTC(chance(...years), 0, chance(1, 365)));
@@ -50,48 +48,33 @@ export const render = ({ model, el }) => {
     input.value = write([form, day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate()]);
     answer(true);
   };
-  const ask = html("form", { class: "live-ask", submit: (event) => { event.preventDefault(); answer(true); } },
-    html("label", {}, html("span", { class: "live-label" }, labels["live.date"]), input),
-    html("button", { type: "submit" }, labels["live.translate"]),
-    button(labels["live.another_date"], another),
-    button(labels["live.reset"], () => { model.save({}); arrive(); }));
-  const languages = targets.map(({ name }, to) => button(name, () => { now.to = to; answer(true); }));
+  ask.onsubmit = (event) => { event.preventDefault(); answer(true); };
+  const languages = all(".live-targets button");
+  listen(languages, (to) => { now.to = to; answer(true); });
+  listen(all("form button[type=button]"), (number) => [another, () => { model.save({}); arrive(); }][number]());
 
   // The answer, the weights that are seen, and the heads that work
-  const result = announcer();
-  result.seen.className = "live-answer";
-  const right = html("p", { class: "live-label live-right" });
-  const note = html("span", { class: "live-label", role: "status" });
-  const fetchIt = button(filled(labels["live.load"], { size: kilobytes }), () => answer(false));
-  const views = Array.from({ length: layers }, (_, layer) =>
-    button(filled(labels["live.layer"], { number: layer + 1 }), () => view({ layer })));
-  const sights = Array.from({ length: heads + 1 }, (_, head) =>
-    button(head ? filled(labels["title.head"], { number: head }) : labels["live.heads_mean"], () => view({ head })));
+  const result = announcer(find(".live-answer"));
+  const right = find(".live-right").firstElementChild;
+  const [fetchIt, note] = [find(".live-load button"), find("[role=status]")];
+  fetchIt.onclick = () => answer(false);
+  const [views, sights] = [all(".live-layers button"), all(".live-views button")];
   const view = (part) => { now = { ...now, ...part }; answer(false); };
-  const switches = attentions.map((_, place) => Array.from({ length: heads }, (_, head) => {
-    const toggle = () => {
-      const number = place * heads + head;
-      const others = now.off.filter((each) => each !== number);
-      now.off = others.length < now.off.length ? others : [...others, number].sort((a, b) => a - b);
-      answer(false);
-    };
-    return html("button", { type: "button", click: toggle },
-      html("span", { class: "visually-hidden" }, filled(labels["title.head"], { number: "" })), String(head + 1));
-  }));
-  const lines = attentions.map(([use, layer], place) => html("div", { role: "row" },
-    html("span", { role: "rowheader" }, filled(labels[USES[use]], { number: layer + 1 })),
-    ...switches[place].map((each) => html("span", { role: "gridcell" }, each))));
-  const working = html("div",
-    { role: "grid", class: "live-switches", "aria-label": labels["live.working_heads"] }, ...lines);
-  roving(working, switches)(0, 0);
-  const grid = html("div", {
-    role: "grid", class: "live-cross", "aria-label": labels["live.cross_grid"],
-    pointerover: ({ target, pointerType }) => {
-      const row = cells.findIndex((line) => line.includes(target));
-      if (row >= 0 && pointerType === "mouse") choose(row, cells[row].indexOf(target));
-    },
+  listen(views, (layer) => view({ layer }));
+  listen(sights, (head) => view({ head }));
+  const switches = all(".live-switches [role=row]").map((line) => [...line.querySelectorAll("button")]);
+  listen(switches.flat(), (number) => {
+    const others = now.off.filter((each) => each !== number);
+    now.off = others.length < now.off.length ? others : [...others, number].sort((a, b) => a - b);
+    answer(false);
   });
-  const { seen, heard, say } = announcer();
+  roving(find(".live-switches"), switches)(0, 0);
+  const grid = find(".live-cross");
+  grid.onpointerover = ({ target, pointerType }) => {
+    const row = cells.findIndex((line) => line.includes(target));
+    if (row >= 0 && pointerType === "mouse") choose(row, cells[row].indexOf(target));
+  };
+  const { say } = announcer(find(".live-now"));
 
   const rowsSeen = () => {
     if (!shown.cross) return data.weights;
@@ -217,18 +200,6 @@ export const render = ({ model, el }) => {
     play(slowly);
   };
 
-  const group = (name, ...children) =>
-    html("div", { class: "live-buttons", role: "group", "aria-label": name }, ...children);
-  el.append(
-    ask, ...(targets.length > 1 ? [group(labels["live.into"], ...languages)] : []),
-    result.seen, result.heard, right,
-    html("p", { class: "live-load" }, fetchIt, " ", note),
-    html("p", { class: "live-caption" }, labels["live.working_heads"]), working,
-    html("p", { class: "live-caption" }, labels["live.cross_grid"]),
-    html("div", { class: "live-columns live-translator" },
-      html("div", { class: "live-controls" },
-        group(labels.cross_attention, ...views), group(labels.cross_attention, ...sights), seen, heard),
-      html("div", { class: "live-scroll live-written" }, grid)));
   const arrive = () => {
     clearTimeout(waiting);
     asked += 1;

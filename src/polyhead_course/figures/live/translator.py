@@ -1,4 +1,4 @@
-"""The date translator in the page: the reader types a date, chooses what is seen, and switches heads off."""
+"""The date translator in the page: the reader types a date, chooses a layer, and switches heads off."""
 
 from __future__ import annotations
 
@@ -36,9 +36,15 @@ _NAMES = {"weekday": WEEKDAYS, "month": MONTHS, "us": US_MONTHS, "gb": GB_MONTHS
 def translator(date: str, to: Target | None = None) -> Explorable:
     """The cross-attention of one date's translation, in which the reader translates other dates.
 
-    The date is written as `polyhead_course.models.translation` reads it. Without `to` it is translated
-    into the reader's language, for an English reader into the first of `TARGETS`; an English reader may
-    choose among them.
+    An English reader can choose among `TARGETS`.
+
+    Args:
+        date: An English date, as `polyhead_course.models.translation` reads it.
+        to: The target language; by default the reader's, for an English reader the first of `TARGETS`.
+
+    >>> figure = translator("Friday, November 20, 2026", to="ko")
+    >>> "".join(figure.data["target_tokens"])
+    '2026년 11월 20일 금요일'
     """
     own = get_language()
     targets = list(TARGETS) if own == "en" else [to or own]
@@ -47,7 +53,6 @@ def translator(date: str, to: Target | None = None) -> Explorable:
     return Explorable(
         "translator",
         plots.translation_weights(shown.weights, shown.source_tokens, shown.target_tokens),
-        heights=(84, 59),
         labels=_LABELS,
         forms=list(FORMS),
         names={kind: list(names) for kind, names in _NAMES.items()},
@@ -66,7 +71,7 @@ def translator(date: str, to: Target | None = None) -> Explorable:
 
 
 def _numbered(date: str) -> list[int]:
-    """The number of the date's form, the year, month and day: what the module writes a date from."""
+    """Give the number of the date's form, the year, month and day, from which the module writes the date."""
     day, text = read_date(date), " ".join(date.split())
     form = next(number for number, pattern in enumerate(PATTERNS) if pattern.fullmatch(text))
     return [form, day.year, day.month, day.day]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -18,6 +19,7 @@ from polyhead_course.fonts import FONTS, path_of
 from polyhead_course.words.language import get_language
 
 P = ParamSpec("P")
+_LOCK = threading.RLock()
 
 # The site turns matplotlib's black and white into the theme's colours; the fixed ones are for coloured cells.
 INK, FIXED_INK, FIXED_PAPER = "#000000", "#141414", "#fdfdfd"
@@ -76,14 +78,13 @@ class Drawing:
 def plot(function: Callable[P, Figure]) -> Callable[P, Drawing]:
     """Make a function that builds a figure `checked`, and give its `Drawing`, in the book's style and fonts.
 
-    The style is matplotlib's global state while the figure is drawn: figures drawn in several threads at once
-    may differ.
+    Figures are drawn one at a time, since their style is matplotlib's global state meanwhile.
     """
     build = checked(function)
 
     @functools.wraps(function)
     def draw(*args: P.args, **kwargs: P.kwargs) -> Drawing:
-        with style.context(["default", {**_STYLE, "font.family": _families(get_language())}]):
+        with _LOCK, style.context(["default", {**_STYLE, "font.family": _families(get_language())}]):
             return Drawing(build(*args, **kwargs))
 
     return draw

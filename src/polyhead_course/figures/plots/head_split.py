@@ -10,7 +10,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from polyhead.checked import Size, divided
+from polyhead.checked import Size, divide_exactly
 from polyhead_course.figures.plots.drawing import FIXED_PAPER, inch_figure, plot, to_array
 from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid
 from polyhead_course.words.language import text
@@ -28,7 +28,7 @@ def joined_projections(num_tokens: Size, embed_dim: Size, num_heads: Size) -> Fi
     >>> joined_projections(num_tokens=3, embed_dim=4, num_heads=2)
     <polyhead_course.figures.plots.Drawing>
     """
-    head_dim = divided("embed_dim", embed_dim, "num_heads", num_heads)
+    head_dim = divide_exactly("embed_dim", embed_dim, "num_heads", num_heads)
     colours = np.array(HEAD_COLOURS)[:num_heads]
     columns = colours.repeat(head_dim)
     cell, gap = 3.5 / (4 * embed_dim), 0.3
@@ -60,7 +60,7 @@ def transpose_path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: 
     >>> transpose_path(torch.arange(12.0).reshape(1, 3, 4), num_heads=2)
     <polyhead_course.figures.plots.Drawing>
     """
-    head_dim = divided("num_hiddens", X.shape[2], "num_heads", num_heads)
+    head_dim = divide_exactly("num_hiddens", X.shape[2], "num_heads", num_heads)
     elements = torch.as_tensor(to_array(X).round(2))
     owners = torch.arange(num_heads).repeat_interleave(head_dim).expand(X.shape)
     figure, top = inch_figure(), 0.0

@@ -37,11 +37,11 @@ def read_names() -> Names:
     >>> "Korean" in read_names().training["en"]
     True
     """
-    english = dict(_coded("en"))
+    english = dict(_codes_and_names("en"))
     training, held_out = {}, {}
     for language in LOCALES:
         sides: tuple[set[str], set[str]] = set(), set()
-        for code, name in _coded(language):
+        for code, name in _codes_and_names(language):
             sides[is_held_out(english.get(code, code))].add(name)
         training[language], held_out[language] = sorted(sides[0]), sorted(sides[1] - sides[0])
     return Names(training, held_out)
@@ -56,12 +56,12 @@ def is_held_out(english: str) -> bool:
     return int(hashlib.sha256(english[:4].lower().encode()).hexdigest(), 16) % ONE_IN == 0
 
 
-def _coded(language: str) -> Iterator[tuple[str, str]]:
-    """Codes and names, such as `language/ko` and `Korean`."""
+def _codes_and_names(language: str) -> Iterator[tuple[str, str]]:
+    """Yield codes and names, such as `language/ko` and `Korean`."""
     try:
         from babel import Locale
     except ImportError as error:
-        raise ImportError("the names need the package babel: pip install 'polyhead[training]'") from error
+        raise ImportError("the names need the package babel: pip install babel") from error
     locale = Locale.parse(LOCALES[language])
     # The English locale names only cities whose names differ from the zones'.
     zones = map(str, Locale.parse("ko").time_zones if language == "en" else ())

@@ -1,118 +1,30 @@
-"""Training of the name model, and its evaluation on held-out names."""
+"""Evaluation of the model of names, and of trigrams, on held-out names.
+
+The model is trained by `experiments/names.py`.
+"""
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
-from polyhead.training import Loss, Recipe, device, make_checkpoint
 from polyhead_course.models.names.counting import NGram
-from polyhead_course.models.names.data import LOCALES, Names, read_names
-from polyhead_course.models.names.model import END, PAD, NameWriter, Vocabulary, make_model
-
-RECIPE = Recipe(steps=2000, batch_size=64, learning_rate=0.01, warmup=200)
-DROPOUT, TEACHER_ORDER, TEACHER_SHARE, NOISE = 0.05, 5, 0.97, 0.08
+from polyhead_course.models.names.data import Names
+from polyhead_course.models.names.model import END, NameWriter, Vocabulary
 
 
-def count_names(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -> NGram:
-    """Make an n-gram model of names, each after its language.
+def fit_ngram(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -> NGram:
+    """Fit an n-gram model to names, each after its language.
 
-    >>> bigram = count_names(Vocabulary(["en", "ko"], "ab"), {"en": ["ab", "aa", "b"]}, order=2)
+    >>> bigram = fit_ngram(Vocabulary(["en", "ko"], "ab"), {"en": ["ab", "aa", "b"]}, order=2)
     >>> int(bigram.distribution((2,)).argmax())  # 2 is English, 4 is a
     4
     """
     sequences = [vocabulary.tokens_of(tag, name) for tag, each in names.items() for name in each]
     possible = [END, *range(len(vocabulary) - len(vocabulary.characters), len(vocabulary))]
     return NGram(sequences, possible, len(vocabulary), order)
-
-
-def training_run(names: Names, recipe: Recipe = RECIPE) -> tuple[Vocabulary, nn.Module, Loss, int]:
-    """Return the vocabulary, the model before training, the loss, and the number of names.
-
-    The vocabulary has the characters of the held-out names, too, so that each of them has a probability.
-
-    >>> names = Names(*({tag: names for tag in LOCALES} for names in (["ab", "aa", "b"], ["ba"])))
-    >>> vocabulary, model, loss, num_names = training_run(names)
-    >>> len(vocabulary), num_names
-    (8, 12)
-    """
-    characters = sorted({c for side in names for each in side.values() for name in each for c in name})
-    vocabulary = Vocabulary(LOCALES, characters)
-    rows = [row for tag in LOCALES for row in vocabulary.encode(tag, names.training[tag])]
-    ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
-    torch.manual_seed(recipe.seed)
-    model = make_model(len(vocabulary), DROPOUT).to(device())
-    teachers = {
-        vocabulary.tag(tag): count_names(vocabulary, {tag: each}, TEACHER_ORDER)
-        for tag, each in names.training.items()
-    }
-    return vocabulary, model, _distillation_loss(ids, teachers), len(ids)
-
-
-def _distillation_loss(ids: Tensor, teachers: dict[int, NGram]) -> Loss:
-    """Return the loss on the names `ids`, (num_names, length), with measures against memorisation.
-
-    The targets are mostly the probabilities of an n-gram model of the language, whose counts are smoothed.
-    Some characters of the input are wrong; after them the targets are the n-gram's probabilities alone, which
-    teach what to predict in contexts that never occur.
-
-    Source: Hinton et al. 2015, for a teacher's probabilities; Xie et al. 2017, for wrong characters.
-    """
-    letters = {tag: torch.unique(ids[ids[:, 0] == tag, 1:]) for tag in teachers}
-    letters = {tag: each[each > END] for tag, each in letters.items()}
-
-    def loss(model: nn.Module, rows: Tensor) -> tuple[Tensor, int]:
-        names = [ids[row][ids[row] != PAD] for row in rows.tolist()]
-        noisy = [_with_noise(name, letters[int(name[0])]) for name in names]
-        pairs = zip(names, noisy, strict=True)
-        targets = torch.cat(
-            [_targets(teachers[int(name[0])], name.tolist(), n.tolist()) for name, n in pairs]
-        )
-        inputs = nn.utils.rnn.pad_sequence([n[:-1] for n in noisy], batch_first=True, padding_value=PAD)
-        real = (inputs != PAD).to(device())
-        logits = model(inputs.to(device()))[real]  # (num_real, vocab_size)
-        return F.cross_entropy(logits, targets.to(device()), reduction="sum"), len(targets)
-
-    return loss
-
-
-def _with_noise(name: Tensor, letters: Tensor) -> Tensor:
-    """Replace letters at random; the language and the end remain."""
-    wrong = torch.rand(name.shape) < NOISE
-    wrong[0] = wrong[-1] = False
-    return torch.where(wrong, letters[torch.randint(len(letters), name.shape)], name)
-
-
-def _targets(teacher: NGram, name: list[int], noisy: list[int]) -> Tensor:
-    """The target probabilities after each token of the input: (length - 1, vocab_size)."""
-    targets = []
-    for context, right, token in zip(teacher.contexts(noisy), teacher.contexts(name), name[1:], strict=True):
-        target = teacher.distribution(context)
-        if context == right:
-            target *= TEACHER_SHARE
-            target[token] += 1 - TEACHER_SHARE
-        targets.append(target)
-    return torch.stack(targets)
-
-
-def train_names(path: Path, command: str, recipe: Recipe = RECIPE) -> None:
-    """Train and write the checkpoint; a run that was killed is continued.
-
-    >>> train_names(Path("names.safetensors"), "python experiments/names.py train")  # doctest: +SKIP
-    """
-    vocabulary, model, loss, num_names = training_run(read_names(), recipe)
-    facts = {
-        "languages": vocabulary.languages,
-        "characters": "".join(vocabulary.characters),
-        "babel": importlib.metadata.version("babel"),
-    }
-    make_checkpoint(path, model, loss, num_names, recipe, facts, command)
 
 
 class Evaluation(NamedTuple):
@@ -137,6 +49,7 @@ def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0)
 
     The temperature is 0.8, and top_p 0.9.
 
+    >>> from polyhead_course.models.names import read_names
     >>> results = evaluate(NameWriter(), read_names(), count=1)
     >>> results["en"].perplexity < results["en"].one_trigram
     True
@@ -146,19 +59,19 @@ def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0)
         {tag: [name for name in each if vocabulary.knows(name)] for tag, each in side.items()}
         for side in names
     )
-    all_languages, results = count_names(vocabulary, training, order=3), {}
+    all_languages, results = fit_ngram(vocabulary, training, order=3), {}
     for tag in vocabulary.languages:
         sequences = [vocabulary.tokens_of(tag, name) for name in held_out[tag]]
         generator = torch.Generator().manual_seed(seed)
-        written = set(writer.write(tag, count, temperature=0.8, top_p=0.9, generator=generator)) - {""}
-        new = written - set(names.training[tag])
+        samples = set(writer.write(tag, count, temperature=0.8, top_p=0.9, generator=generator)) - {""}
+        new = samples - set(names.training[tag])
         results[tag] = Evaluation(
             len(sequences),
             sum(len(sequence) - 1 for sequence in sequences),
             writer.perplexity(tag, held_out[tag]),
-            count_names(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
+            fit_ngram(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
             all_languages.perplexity(sequences),
-            len(written),
+            len(samples),
             len(new),
             len(new & set(held_out[tag])),
         )

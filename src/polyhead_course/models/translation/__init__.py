@@ -1,12 +1,11 @@
 """The date translator: from English into three languages, by a Transformer that trains in a minute or two.
 
-`python -m polyhead_course.models.translation` trains and evaluates it, and translates with it. The
-checkpoint contains the vocabularies, so that translation needs neither Babel nor training data.
+`experiments/translator.py` trains and evaluates it. The checkpoint contains the vocabularies, so that
+translation needs neither Babel nor training data.
 """
 
 from polyhead_course.models.translation.dates import FORMS, read_date
 from polyhead_course.models.translation.evaluation import alignment, exact_match, right_sources
-from polyhead_course.models.translation.learning import recipe, train_translator
 from polyhead_course.models.translation.pairs import (
     TARGETS,
     Pair,
@@ -14,6 +13,7 @@ from polyhead_course.models.translation.pairs import (
     is_held_out,
     training_pairs,
 )
+from polyhead_course.models.translation.training import recipe
 from polyhead_course.models.translation.translator import (
     Translation,
     Translator,
@@ -41,7 +41,6 @@ __all__ = [
     "right_sources",
     "source_tokens",
     "target_tokens",
-    "train_translator",
     "training_pairs",
     "translate",
 ]

@@ -36,14 +36,12 @@ const modelOf = (data, id) => {
 
 export const enliven = async (figure) => {
   const data = JSON.parse(figure.querySelector("script").textContent);
-  const el = document.createElement("div");
-  el.className = "polyglot-live-body";
+  const el = figure.querySelector(".polyglot-live-body");
   // What the figure shows is said of it in words: they stay true of where the reader begins.
   const still = figure.querySelector("svg");
   el.setAttribute("role", "group");
   if (still) el.setAttribute("aria-describedby", still.id);
   const { render } = await import(new URL(`figures/live/${data.kind}.js`, import.meta.url));
   await render({ model: modelOf(data, figure.closest("[id]").id), el });
-  figure.append(el);
   figure.classList.add("polyglot-live-on");
 };

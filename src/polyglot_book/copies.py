@@ -1,0 +1,130 @@
+"""Makes copies of notebooks for readers: CommonMark, and figures that every program shows.
+
+The site is built from the stored notebooks, and the tests compare these; the copies are for readers.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from polyglot_book.commonmark import to_commonmark
+from polyglot_book.config import Book
+from polyglot_book.ipynb import (
+    SVG,
+    alternative_text,
+    code_cells,
+    is_solution,
+    read_notebook,
+    write_notebook,
+)
+
+_v4: Any = nbformat.v4  # its functions carry no types
+_new_node: Any = NotebookNode
+# The folder of the copies, below the book's root.
+LAB = "lab"
+_LINK = re.compile(r"\]\(((?:[\w-]+\.ipynb)?)((?:#[\w-]+)?)\)")
+# From the stem of another page of the same language, and an anchor with its `#` or "", to an address.
+Address = Callable[[str, str], str]
+
+
+def has_solutions(notebook: NotebookNode) -> bool:
+    """Whether a notebook has solutions, which a copy for students lacks."""
+    return any(map(is_solution, notebook.cells))
+
+
+def reader_copy(
+    notebook: NotebookNode, address: Address | None = None, *, note: str = "", install: str = ""
+) -> NotebookNode:
+    """Copy a notebook for a reader.
+
+    Args:
+        notebook: A stored notebook, which stays as it is.
+        address: The addresses of the other pages; None if they are beside the copy.
+        note: A text for a cell at the beginning.
+        install: Code for a cell before the chapter's cells.
+    """
+    result = copy.deepcopy(notebook)
+    for cell in result.cells:
+        alt = alternative_text(cell)
+        for key in ("mystnb", "of"):
+            cell.metadata.pop(key, None)
+        if cell.cell_type == "markdown":
+            cell.source = _with_links(to_commonmark(cell.source), address)
+        for output in cell.get("outputs", []):
+            if SVG in output.get("data", {}):
+                output.data = _figure(output.data[SVG], alt)
+            if "text/markdown" in output.get("data", {}):
+                output.data["text/markdown"] = _with_links(output.data["text/markdown"], address)
+    first = [_v4.new_markdown_cell(note, id="about-this-copy")] if note else []
+    first += [_v4.new_code_cell(install, id="install")] if install else []
+    result.cells[:0] = first
+    return result
+
+
+def student_copy(notebook: NotebookNode) -> NotebookNode:
+    """Copy a notebook without its solutions and without any output."""
+    result = copy.deepcopy(notebook)
+    result.cells = [cell for cell in result.cells if not is_solution(cell)]
+    for cell in code_cells(result):
+        cell.outputs, cell.execution_count = [], None
+    return result
+
+
+def _with_links(text: str, address: Address | None) -> str:
+    """Rewrite the links between pages for a copy; JupyterLab writes a cell's anchor as `#cell-id=`."""
+
+    def target(match: re.Match[str]) -> str:
+        page, anchor = match.groups()
+        if page and address:
+            return f"]({address(page.removesuffix('.ipynb'), anchor)})"
+        return f"]({page}{anchor.replace('#', '#cell-id=')})"
+
+    return _LINK.sub(target, text)
+
+
+def _figure(svg: str, alt: str) -> NotebookNode:
+    """Return a figure as an image: programs that do not trust a notebook hide SVG, but not images."""
+    alt = " ".join(alt.split())
+    address = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    html = f'<img alt="{escape(alt)}" src="{address}">'
+    node: NotebookNode = _new_node({"text/html": html, "text/plain": alt})
+    return node
+
+
+def install_code(package: str, arguments: Sequence[str]) -> str:
+    """Return the code that installs a package where it is missing.
+
+    >>> print(install_code("polyhead", ["polyhead==0.1.0", "--no-deps d2l"]))
+    import importlib.util
+    <BLANKLINE>
+    if importlib.util.find_spec('polyhead') is None:
+        %pip install -q polyhead==0.1.0
+        %pip install -q --no-deps d2l
+    """
+    lines = ["import importlib.util", "", f"if importlib.util.find_spec({package!r}) is None:"]
+    lines += [f"    %pip install -q {each}" for each in arguments]
+    return "\n".join(lines)
+
+
+def copy_notebooks(book: Book) -> list[str]:
+    """Copy all notebooks to a folder for work in them, as `lab/<language>/<stem>.ipynb`.
+
+    Returns:
+        The names of the copied notebooks. A copy that exists may hold somebody's work and is not replaced.
+    """
+    copied = []
+    for code in book.languages:
+        for path in sorted(book.notebooks_dir(code).glob("*.ipynb")):
+            target = book.root / LAB / code / path.name
+            if not target.exists():
+                write_notebook(reader_copy(read_notebook(path)), target)
+                copied.append(f"{code}/{path.stem}")
+    return copied

@@ -1,0 +1,1 @@
+"""Not served: only scripts and styles are."""

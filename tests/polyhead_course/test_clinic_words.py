@@ -1,0 +1,97 @@
+"""The course's `diagnose`: the reader's language, the cells that teach each bug, and the labels of bugs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attention_clinic import planted
+from attention_clinic.wording import ENGLISH, SENTENCES
+from polyhead_course import words
+from polyhead_course.exercises import diagnose
+from polyhead_course.exercises.clinic import WORDING
+from polyhead_course.figures import plots
+from polyhead_course.words import set_language
+from polyhead_course.words.language import LANGUAGES, text
+from tests.polyhead_course.figures import grids
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("unchecked")  # a thousand calls
+
+
+@pytest.fixture
+def matrix():
+    return planted.matrix()
+
+
+def inverted(values, mask, queries, keys):
+    scores = queries @ keys.mT / queries.shape[-1] ** 0.5
+    return scores.masked_fill(mask, -1e9).softmax(-1) @ values
+
+
+def test_it_prints_in_the_language_that_is_set_when_it_is_printed():
+    diagnosis = diagnose(inverted)
+    for code in LANGUAGES:
+        set_language(code)
+        printed = str(diagnosis)
+        assert printed.startswith(text("check.mask_inverted") + "\n  query = [[[")
+        assert f"{text('clinic.expected')} = [[[" in printed
+        assert text("clinic.section", section="02-masks.ipynb#polarity") in printed
+        assert "https://github.com/rasbt/LLMs-from-scratch/issues/1061" in printed
+        assert "[02-masks.ipynb#polarity](02-masks.ipynb#polarity)" in diagnosis._repr_markdown_()
+
+
+def test_the_clinics_sentences_are_translated_and_no_others():
+    translated = yaml.safe_load((Path(words.__file__).parent / "clinic.yml").read_text(encoding="utf-8"))
+    assert set(translated) == set(SENTENCES)
+    assert all(set(phrases) == {*LANGUAGES} - {"en"} for phrases in translated.values())
+    assert text("check.shape", expected=(2,), actual=()) == ENGLISH.sentence(
+        "check.shape", expected=(2,), actual=()
+    )
+
+
+def test_every_bug_has_a_cell_that_exists():
+    cells = {}
+    for bug, section in WORDING.sections.items():
+        assert f"check.{bug}" in SENTENCES
+        stem, _, cell = section.partition(".ipynb#")
+        if stem not in cells:
+            book = json.loads((ROOT / "book/en" / f"{stem}.ipynb").read_text(encoding="utf-8"))
+            cells[stem] = {each["id"] for each in book["cells"]}
+        assert cell in cells[stem], section
+    assert set(planted.BUGS) <= set(WORDING.sections)
+
+
+def test_every_planted_bug_and_probe_has_a_label():
+    for code in LANGUAGES:
+        set_language(code)
+        for bug in planted.BUGS:
+            assert text(f"check.{bug}").startswith("✗")
+            assert 0 < len(text(f"bug.{bug}")) <= 26
+        assert all(0 < len(text(f"law.{probe}")) <= 18 for probe in planted.PROBES)
+        for law in ["past", "left_pad", "step", "chunk", "docs", "reach", "train", "parity"]:
+            assert "0.5" in text(f"says.{law}", difference="0.5") or law == "past"
+
+
+# ---- the picture
+
+
+def test_the_picture_marks_what_is_seen(matrix):
+    (grid,) = grids(plots.bug_matrix(matrix))
+    assert grid.rows == [text(f"bug.{bug}") for bug in matrix]
+    assert grid.columns == [text(f"law.{probe}") for probe in planted.PROBES]
+    marks = [["–" if n is None else "×" if n else "" for n in row.values()] for row in matrix.values()]
+    assert grid.words == marks
+    colours = {word: face for words, faces in zip(grid.words, grid.faces, strict=True)
+               for word, face in zip(words, faces, strict=True)}  # fmt: skip
+    assert len(set(colours.values())) == 3
+
+
+def test_a_picture_needs_whole_rows(matrix):
+    with pytest.raises(ValueError, match="must have the probes"):
+        plots.bug_matrix({"none": matrix["none"], "unscaled": {"twice": 0.0}})
+    with pytest.raises(ValueError, match="matrix must be some labels"):
+        plots.bug_matrix({})

@@ -1,0 +1,85 @@
+"""`sphinx_polyglot` alone, on Jupyter Book's own theme: a book in two languages builds without warnings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sphinx_polyglot
+from tests.books.fixtures import BOOKS
+from tests.browser import Browser
+from tests.building import Built, copy
+from tests.pages import value
+
+# The process says at its end which of the packages it has loaded.
+BUILD = """
+import sys
+from jupyter_book.cli.main import main
+main(["build", ".", "-W", "--keep-going", "-n"], standalone_mode=False)
+print("loaded:", *sorted({name.split(".")[0] for name in sys.modules if name.startswith("poly")}))
+"""
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    root = copy(BOOKS / "two", tmp_path_factory.mktemp("alone") / "two")
+    done = subprocess.run([sys.executable, "-c", BUILD], cwd=root, capture_output=True, text=True)
+    built = Built(root, done.returncode, done.stdout + done.stderr)
+    assert (built.code, built.warnings) == (0, []), built.log
+    return built
+
+
+def test_it_needs_neither_the_course_nor_its_theme(two: Built) -> None:
+    assert "loaded: polyglot_book\n" in two.log
+    assert not two.page("book/ko/trees").css("#polyglot-words")
+
+
+def test_the_readme_has_its_configuration() -> None:
+    readme = Path(sphinx_polyglot.__file__).with_name("README.md").read_text(encoding="utf-8")
+    assert (BOOKS / "two/_config.yml").read_text(encoding="utf-8") in readme
+
+
+def test_a_page_is_in_the_language_of_its_folder(two: Built) -> None:
+    page = two.page("book/ko/trees")
+    assert value(page.root, "lang") == "ko"
+    assert page.css_first("title").text() == "1. 나무 — 정원"
+    brand = page.css_first("a.navbar-brand")
+    assert (brand.text().strip(), value(brand, "href")) == ("정원", "index.html")
+    assert page.css_first("details.hide .collapsed").text() == "코드 보기"
+
+
+def test_sidebar_and_neighbours_are_in_the_language_of_the_page(two: Built) -> None:
+    for code, titles in {"en": ["1. Trees", "2. Ponds"], "ko": ["1. 나무"]}.items():
+        assert [each.text() for each in two.page(f"book/{code}/trees").css(".bd-docs-nav a")] == titles
+    # In the order of the whole book, the Korean home follows the last English page.
+    around = {
+        "ko/index": ["trees.html"],
+        "en/trees": ["index.html", "ponds.html"],
+        "en/ponds": ["trees.html"],
+    }
+    for name, hrefs in around.items():
+        links = two.page(f"book/{name}").css(".prev-next-area a")
+        assert [value(each, "href") for each in links] == hrefs
+
+
+def test_the_cells_ids_are_anchors(two: Built) -> None:
+    ids = [value(each, "id") for each in two.page("book/ko/trees").css("article [id]")]
+    assert [each for each in ids if each in {"title", "oaks", "age"}] == ["title", "oaks", "age"]
+    assert value(two.page("book/en/ponds").css_first("article p a"), "href") == "trees.html#oaks"
+
+
+def test_the_switcher_is_on_the_page(two: Built, window: Browser) -> None:
+    page = window.new_page()
+    page.goto((two.html / "book/en/trees.html").as_uri())
+    link = page.locator('.polyglot-switcher a[lang="ko"]')
+    assert not link.is_visible()
+    page.click(".polyglot-switcher summary")
+    link.click()
+    assert page.url.endswith("/book/ko/trees.html")
+    page.close()
+    # A page without a counterpart leads to the first page of the other language.
+    (link,) = two.page("book/en/ponds").css('.polyglot-switcher a[lang="ko"]')
+    assert value(link, "href") == "../ko/index.html" and "data-same-page" not in link.attributes
