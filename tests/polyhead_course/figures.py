@@ -1,9 +1,11 @@
-"""Every figure of `polyhead_course.figures.plots` with numbers like the book's, and a reader of their SVG."""
+"""Every figure of `polyhead_course.figures.plots`, and a reader of their SVG."""
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import re
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -12,7 +14,6 @@ import torch
 
 from attention_clinic.planted import BUGS, PROBES
 from polyhead import (
-    SinusoidalPositions,
     causal_mask,
     padding_mask,
     scaled_dot_product_attention,
@@ -28,8 +29,6 @@ K = torch.tensor([[1.0, 0, 0, 2], [0, 2, 0, 0], [0, 2, 2, 0], [1, 0, 2, 2]])
 V = torch.tensor([[2.0, 0], [0, 2], [2, 3], [4, 1]])
 DOTS = Q @ K.T
 OUTPUT, WEIGHTS = scaled_dot_product_attention(Q, K, V)
-HEAD_DIMS = [4, 16, 64, 256, 1024]
-QUANTILES = {"scaled": [[0.2, 0.25, 0.3]] * 5, "unscaled": [[10.0**-power, 0.5, 10] for power in range(2, 7)]}
 STEPS = {
     "embeddings": X,
     "queries": Q,
@@ -43,7 +42,6 @@ STEPS = {
 
 PADDING = padding_mask(torch.tensor([4]), 5)[0].expand(5, 5)
 MASKS = {"padding": PADDING, "causal": causal_mask(5), "both": PADDING & causal_mask(5)}
-USES = {"encoder": PADDING, "decoder": causal_mask(4), "cross": PADDING[:4]}
 COURSE = {  # two ways from the first chapter to the last, of which one is longer
     "first": ("attention", []),
     "left": ("encoder", ["first"]),
@@ -55,16 +53,30 @@ STACKS = ["neither", "norm_only", "residual_only", "post_norm", "pre_norm"]
 PARTS = [key.removeprefix("part.") for key in terminology()["labels"] if key.startswith("part.")]
 MODELS = ["causal", "unmasked", "one_ahead", "d2l", "whole_mean", "running_mean"]
 CROSS_TERMS = ("content_position", "position_content", "position_position")
-FIGURES = {
+
+
+def example(name: str) -> Callable[[], plots.Drawing]:
+    """What the example in a figure's docstring draws."""
+    function = getattr(plots, name)
+    *before, call = doctest.DocTestParser().get_examples(function.__doc__)
+
+    def draw() -> plots.Drawing:
+        names = dict(vars(sys.modules[function.__module__]))
+        for line in before:
+            exec(line.source, names)
+        return eval(call.source, names)
+
+    return draw
+
+
+# By its example, or else with labels that are of the book, and in the reader's language.
+FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} | {
     "bug_matrix": lambda: plots.bug_matrix({bug: dict.fromkeys(PROBES, 0.0) for bug in ("none", *BUGS)}),
     "blind_rows": lambda: plots.blind_rows(
         {"MHA": torch.full((4,), torch.nan), "d2l": WEIGHTS[0], "SDPA": torch.zeros(4)}, sentence()
     ),
-    "cache_alignment": lambda: plots.cache_alignment(3, list("12345")),
     "cache_triangle": lambda: plots.cache_triangle([*sentence(), "</s>"], 2),
     "beam_tree": lambda: plots.beam_tree("<s>", [[(0, word, 0.25, True) for word in sentence()]]),
-    "cache_memory": lambda: plots.cache_memory([1, 9], {8: [0.5, 1.0], 2: [0.2, 0.4]}, weights=0.7),
-    "decode_cost": lambda: plots.decode_cost([3, 4], [9, 700]),
     "decode_timeline": lambda: plots.decode_timeline([*sentence(), "</s>"], 2),
     "future_rows": lambda: plots.future_rows(
         {name: {"train": [0, 1], "eval": [2, 1]} for name in MODELS}, changed=1
@@ -73,15 +85,9 @@ FIGURES = {
         {name: [2.0, 1.0] for name in MODELS[:2]}, {name: {0: 2.0, 1: 1.1} for name in MODELS[:2]}, 0.7, 2.1
     ),
     "shifted_tokens": lambda: plots.shifted_tokens([*sentence(), "</s>"]),
-    "cross_heads": lambda: plots.cross_heads(
-        torch.eye(7).flip(1).repeat(2, 1, 1) * 0.9, list("chofed."), list("defohc.")
-    ),
-    "family_tree": plots.family_tree,
-    "concat_blocks": lambda: plots.concat_blocks(num_tokens=3, num_heads=4, head_dim=5),
     "course_map": lambda: plots.course_map(
         {name: (text(key), needs) for name, (key, needs) in COURSE.items()}
     ),
-    "activation_curves": plots.activation_curves,
     "gradient_by_layer": lambda: plots.gradient_by_layer(
         {name: [10.0**power, 0.3] for power, name in zip((-10, -1, 7, 0, -2), STACKS, strict=True)}
     ),
@@ -89,7 +95,6 @@ FIGURES = {
         {name: 300_000 * number for number, name in enumerate(PARTS, start=1)}
     ),
     "residual_stream": plots.residual_stream,
-    "token_spread": lambda: plots.token_spread({name: [0.9, 0.1] for name in STACKS}),
     "five_steps": lambda: plots.five_steps(**STEPS, tokens=sentence()),
     "attention_lines": lambda: plots.attention_lines(
         torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1), sentence(), ["0.2", "5.11"]
@@ -106,65 +111,29 @@ FIGURES = {
     "removal_draws": lambda: plots.removal_draws(
         {number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0], [0.8, 0.7]]} for number in (5, 12)}, 24
     ),
-    "cache_bars": lambda: plots.cache_bars({"Qwen3 0.6B": 112.0, "Llama 3 8B": 128.5}),
-    "largest_scores": lambda: plots.largest_scores({"no_qk_norm": [1.5, 60.0], "qk_norm": [3.0, 5.0]}, 3.5),
-    "window_reach": lambda: plots.window_reach([causal_mask(7).triu(-2), causal_mask(7).triu(-4)]),
-    "time_and_memory": lambda: plots.time_and_memory(
-        [128, 512, 4096], {"x": [1, 1, 1], "y": [1.25, 2, 3]}, {"x": [4, 8, 16], "y": [5, 100, 4096]}
-    ),
     "head_weights": lambda: plots.head_weights(
         torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1), sentence()
     ),
-    "head_writes": lambda: plots.head_writes([V[0], V[3]], torch.tensor([[1.0, 2], [0, 3], [-1, 0], [2, 5]])),
-    "loss_by_heads": lambda: plots.loss_by_heads({1: [1.0, 0.5], 2: [0.75, 0.0]}),
     "wish_and_hull": lambda: plots.wish_and_hull(V, [3.0, 4.0], sentence()),
     "heatmap": lambda: plots.heatmap(WEIGHTS, sentence(), highest=1),
-    "heatmap of negative numbers": lambda: plots.heatmap(
-        V - 2, sentence(), ["x", "y"], title="V", decimals=1
-    ),
-    "joined_projections": lambda: plots.joined_projections(num_tokens=3, embed_dim=4, num_heads=2),
-    "layer_sublayers": plots.layer_sublayers,
     "masked_row": lambda: plots.masked_row(
         [0.24, 0.03, 0.09, 0.64], [0.67, 0.09, 0.24, 0], [0.24, 0.03, 0.09, 0], sentence()
     ),
     "masks": lambda: plots.masks(MASKS, [*sentence(), "[PAD]"]),
-    "memory_order": lambda: plots.memory_order(num_tokens=3, num_heads=2, head_dim=2),
     "next_token_bars": lambda: plots.next_token_bars(
         {"T = 1": [0.5, 0.25, 0.25, 0], "top-k 1": [1, 0, 0, 0]}, sentence()
     ),
-    "position_waves": lambda: plots.position_waves(SinusoidalPositions(16)(torch.zeros(1, 24, 16))[0]),
     "distance_products": lambda: plots.distance_products(
         [-1, 0, 1], {name: {5: [1.0, 2.0, 1.0], 9: [1.0, 2.0, 1.5]} for name in ("plain", "projected")}
     ),
-    "position_losses": lambda: plots.position_losses(
-        {"no_positions": [1.6, 1.6], "with_positions": [1.6, 0.2]}, guess=1.61, every=10
-    ),
-    "relative_biases": lambda: plots.relative_biases(
-        torch.stack([DOTS, -DOTS]), -torch.stack([DOTS, DOTS / 2])
-    ),
-    "rotary_arrows": lambda: plots.rotary_arrows(
-        [[1.0, 0], [0, 1]], [[0.6, 0.8], [-0.8, 0.6]], [(3, 1), (5, 3)]
-    ),
-    "rotary_layouts": lambda: plots.rotary_layouts(8),
     "score_terms": lambda: plots.score_terms(
         {name: DOTS + i for i, name in enumerate(["content_content", *CROSS_TERMS, "sum", "rotary"])}
     ),
     "shuffled_outputs": lambda: plots.shuffled_outputs(
         OUTPUT, OUTPUT[[3, 1, 2, 0]], sentence(), [3, 1, 2, 0]
     ),
-    "gradient_quantiles": lambda: plots.gradient_quantiles(HEAD_DIMS, QUANTILES),
     "path_lengths": lambda: plots.path_lengths(sentence()),
     "temperatures": lambda: plots.temperatures([3.0, 0.0, -1.0, 2.0], sentence(), [0.25, 1, 4]),
-    "three_uses": lambda: plots.three_uses(**USES, source=list("hed._"), target=list(">deh")),
-    "learning_rates": lambda: plots.learning_rates([0.001, 0.002, 0.001], 1),
-    "loss_curves": lambda: plots.loss_curves([4.0, 0.5, 0.02], [4.1, 0.6], 3.5, 1),
-    "tokens_seen": lambda: plots.tokens_seen(
-        torch.ones(2, 3).bool(), torch.tensor([[1, 1, 0], [0, 1, 1]]).bool()
-    ),
-    "training_progress": lambda: plots.training_progress([0, 50, 100], [4.2, 2.1, 0.1], [0, 0.1, 1], 2.4, 30),
-    "whole_transformer": lambda: plots.whole_transformer(list("bad."), list(">dab"), list("dab.")),
-    "transpose_path": lambda: plots.transpose_path(STEPS["queries"][None], 2),
-    "view_losses": lambda: plots.view_losses([2.5, 0.5, 0.0], [2.5, 1.5, 0.125], every=10),
     "weighted_sums": lambda: plots.weighted_sums(V, OUTPUT, sentence()),
 }
 

@@ -39,7 +39,7 @@ def lines(drawing: plots.Drawing) -> list[tuple[str, list[Point]]]:
     return [(colour, [Point(*corner) for corner in line]) for colour, line in curves(axes, float, float)]
 
 
-def joined(drawing: plots.Drawing, colour: str, slack: float = 2) -> list[tuple[str, str]]:
+def links(drawing: plots.Drawing, colour: str, slack: float = 2) -> list[tuple[str, str]]:
     """The words of the boxes at both ends of every line of a colour that begins and ends at one."""
     (axes,) = axes_of(drawing)
     found = []
@@ -108,7 +108,7 @@ def test_each_sublayer_of_the_whole_model_comes_in_its_order():
         column = [word for word, box in all_boxes(axes) if box.middle.x == x]
         assert column == [text(f"block.{name}") for name in names]
     cross, norm = text("block.cross_attention"), text("block.add_norm")
-    assert joined(drawing, ORANGE) == [(norm, cross)]  # the memory
+    assert links(drawing, ORANGE) == [(norm, cross)]  # the memory
     sides = [line for colour, line in lines(drawing) if colour == GREY]
     assert len(sides) == 5  # each residual begins above its sublayer, and ends in a norm
     for side in sides:
@@ -244,7 +244,7 @@ def test_attention_lines_lead_from_the_query_to_the_key_and_are_as_dark_as_the_w
 
 def test_recurrence_goes_from_token_to_token_and_attention_at_once():
     drawing = plots.path_lengths(["p", "q", "r", "s"])
-    assert joined(drawing, ORANGE, slack=12) == [("p", "q"), ("q", "r"), ("r", "s"), ("p", "s")]
+    assert links(drawing, ORANGE, slack=12) == [("p", "q"), ("q", "r"), ("r", "s"), ("p", "s")]
     *steps, direct = [line for _, line in lines(drawing)]
     assert [len(line) for line in steps] == [2, 2, 2]
     assert max(step[0].y for step in steps) < min(point.y for point in direct)
@@ -255,8 +255,8 @@ def test_each_target_is_above_its_input_and_the_rows_are_shifted_by_one():
     drawing = plots.shifted_tokens(list("abcd"))
     (axes,) = axes_of(drawing)
     assert [word for word, _ in all_boxes(axes)] == list("bcd") + list("abc")
-    assert joined(drawing, INK) == [("a", "b"), ("b", "c"), ("c", "d")]
-    assert joined(drawing, GREY) == [("b", "b"), ("c", "c")]  # the same token, as target and as input
+    assert links(drawing, INK) == [("a", "b"), ("b", "c"), ("c", "d")]
+    assert links(drawing, GREY) == [("b", "b"), ("c", "c")]  # the same token, as target and as input
     xs = [box.middle.x for _, box in all_boxes(axes)]
     assert xs[:3] == xs[3:]
     heights = {word: point.y for word, point in texts(axes)}
@@ -270,7 +270,7 @@ def test_the_prompt_goes_in_at_once_then_one_token_at_a_time_and_the_cache_grows
     model = text("block.model")
     shown = [[word for word, box in all_boxes(axes) if box.middle.x == x] for x in columns]
     assert shown == [["r", model, "p", "q"], ["s", model, "r"], ["t", model, "s"]]
-    assert joined(drawing, GREY) == [("r", "r"), ("s", "s")]  # what comes out goes in
+    assert links(drawing, GREY) == [("r", "r"), ("s", "s")]  # what comes out goes in
     steps = [word for word in words(drawing) if word in (text("step.prefill"), text("step.decode"))]
     assert steps == [text("step.prefill"), text("step.decode"), text("step.decode")]
     *keys, new, old = [shape for shape in shapes(axes) if shape.fill in (ORANGE, BLUE)]

@@ -349,11 +349,11 @@ def test_lines_join_the_two_rows_of_each_token():
     assert (right.words[0], right.faces[0]) == (left.words[2], left.faces[2])
     _, *cells = [shape for group in parts(axes_of(drawing)[0], "patch") for shape in shapes(group)]
     top, side = min(corner.y for corner in cells[0].corners), cells[0].size.y
-    joined = {
+    links = {
         (colour, *(round((y - top) / side - 0.5) for _, y in corners))
         for colour, corners in curves(ET.fromstring(drawing.svg)[1], float, float)
     }
-    assert joined == {(ORANGE, 2, 0), (GREY, 1, 1), (ORANGE, 0, 2), (GREY, 3, 3)}
+    assert links == {(ORANGE, 2, 0), (GREY, 1, 1), (ORANGE, 0, 2), (GREY, 3, 3)}
 
 
 def test_pairs_share_a_colour_and_an_arc_in_both_layouts():
@@ -365,8 +365,8 @@ def test_pairs_share_a_colour_and_an_arc_in_both_layouts():
         assert [faces.index(face) for face in faces] == [owners.index(owner) for owner in owners]
         left, side = squares[0].middle.x, squares[0].size.x
         arcs = [shape.corners for shape in every if shape.fill == NONE]
-        joined = sorted(tuple(round((end.x - left) / side) for end in (arc[0], arc[-1])) for arc in arcs)
-        assert joined == sorted((owners.index(owner), owners.rindex(owner)) for owner in "012")
+        links = sorted(tuple(round((end.x - left) / side) for end in (arc[0], arc[-1])) for arc in arcs)
+        assert links == sorted((owners.index(owner), owners.rindex(owner)) for owner in "012")
     assert {text("layout.neighbours"), text("layout.halves")} <= set(words(drawing))
 
 
@@ -396,3 +396,15 @@ def test_biases_leave_the_future_out_and_share_a_scale_in_each_family():
     ]
     ranges = [word for word in words(drawing) if re.search(r"…", word)]
     assert ranges == ["1.00 … 3.00", "-3.00 … -1.00", "-4.00 … 0.00", "-2.00 … 0.00"]
+
+
+# ---- the clinic
+
+
+def test_a_mark_where_a_probe_finds_a_bug():
+    matrix = {"none": {"twice": 0.0, "parity": 0.0}, "unscaled": {"twice": None, "parity": 0.5}}
+    (grid,) = grids(plots.bug_matrix(matrix))
+    assert grid.words == [["", ""], ["–", "×"]]
+    assert grid.rows == [text("bug.none"), text("bug.unscaled")]
+    assert grid.columns == [text("law.twice"), text("law.parity")]
+    assert len({*grid.faces[0], *grid.faces[1]}) == 3

@@ -28,8 +28,8 @@ class Listing:
         return "\n\n".join(f"# {caption}\n{source}" for caption, source in self.sources)
 
     def _repr_markdown_(self) -> str:
-        """What a notebook and the site show, in the colours of their theme."""
-        return "\n\n".join(_fenced(caption, source) for caption, source in self.sources)
+        """Markdown for a notebook and the site, which colour it."""
+        return "\n\n".join(_fence(caption, source) for caption, source in self.sources)
 
 
 def show(*objects: Any) -> Listing:
@@ -47,17 +47,17 @@ def show(*objects: Any) -> Listing:
     """
     if not objects:
         raise TypeError("show must get at least one function, class, method or module, got nothing")
-    return Listing([_listed(thing) for thing in objects])
+    return Listing([_caption_and_source(thing) for thing in objects])
 
 
-def _listed(thing: Any) -> tuple[str, str]:
+def _caption_and_source(thing: Any) -> tuple[str, str]:
     source: Any = thing.fget if isinstance(thing, property) else thing
     try:
-        return _caption(source), _tidy(inspect.getsource(source))
+        return _caption(source), _without_docstrings(inspect.getsource(source))
     except (TypeError, OSError, SyntaxError):  # SyntaxError: a lambda amid something else
-        came = _caption(thing) or reprlib.repr(thing)
+        name = _caption(thing) or reprlib.repr(thing)
         raise TypeError(
-            f"show must get functions, classes, methods or modules that are written in Python, got {came}"
+            f"show must get functions, classes, methods or modules that are written in Python, got {name}"
         ) from None
 
 
@@ -69,38 +69,38 @@ def _caption(thing: Any) -> str:
     return name if not name or module in (None, "__main__") else f"{module} · {name}"
 
 
-def _fenced(caption: str, source: str) -> str:
+def _fence(caption: str, source: str) -> str:
     names = " · ".join(f"`{name}`" for name in caption.split(" · "))
     fence = max("```", *(f"{inside}`" for inside in re.findall("`+", source)), "", key=len)
     return f"{names}\n\n{fence}python\n{source}\n{fence}"
 
 
-def _tidy(source: str) -> str:
+def _without_docstrings(source: str) -> str:
     """The source without docstrings, decorators, and the margin that it has inside a class."""
     margin = source[: len(source) - len(source.lstrip(" \t"))]
     source = f"if True:\n{source}" if margin else source
     lines = source.split("\n")
-    gone = {0} if margin else set()
+    removed = {0} if margin else set()
     for node in ast.walk(ast.parse(source)):
         for decorator in getattr(node, "decorator_list", []):
             if ast.unparse(decorator).partition("(")[0].rpartition(".")[2] not in _SHOWN_DECORATORS:
-                gone |= _rows(decorator)
+                removed |= _rows(decorator)
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            gone |= _emptied(lines, *node.body)
-    # No token but a string goes over several lines; what it holds has no margin to lose.
+            removed |= _remove_docstring(lines, *node.body)
+    # Only string tokens go over several lines; the lines inside them keep their margin.
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    held = {row for token in tokens for row in range(token.start[0], token.end[0])}
-    for row in {*range(len(lines))} - held:
+    in_strings = {row for token in tokens for row in range(token.start[0], token.end[0])}
+    for row in {*range(len(lines))} - in_strings:
         lines[row] = lines[row].removeprefix(margin) if lines[row].strip() else ""
-    return "\n".join(line for row, line in enumerate(lines) if row not in gone).strip("\n")
+    return "\n".join(line for row, line in enumerate(lines) if row not in removed).strip("\n")
 
 
 def _rows(node: ast.expr | ast.stmt) -> set[int]:
     return set(range(node.lineno - 1, node.end_lineno or node.lineno))
 
 
-def _emptied(lines: list[str], docstring: ast.stmt, *rest: ast.stmt) -> set[int]:
-    """The rows of a docstring, and the empty ones below it; a body needs at least `...` in its place."""
+def _remove_docstring(lines: list[str], docstring: ast.stmt, *rest: ast.stmt) -> set[int]:
+    """Find the rows of a docstring and the empty ones below; `...` replaces it where nothing else is left."""
     first, last = docstring.lineno - 1, max(_rows(docstring))
     if not rest or rest[0].lineno - 1 == last:
         before = lines[first].encode()[: docstring.col_offset].decode()

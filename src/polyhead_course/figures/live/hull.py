@@ -54,6 +54,6 @@ def hull(
         scores=to_array(scores).tolist(),
         values=points.tolist(),
         head_dim=query.shape[1],
-        corners=corners.points[corners.vertices].tolist(),
+        corners=corners.tolist(),
         wished=None if wished is None else to_array(wished).tolist(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
@@ -41,9 +42,9 @@ def whole_transformer(source: Sequence[str], given: Sequence[str], predicted: Se
     """
     end = _FIRST + 3 * _STEP
     figure, axes = canvas(4.8, end + 1.42)
-    _column(axes, _ENCODER, "encoder", source, ("self_attention", "feed_forward"))
+    _add_column(axes, _ENCODER, "encoder", source, ("self_attention", "feed_forward"))
     sublayers = ("masked_self_attention", "cross_attention", "feed_forward")
-    _column(axes, _DECODER, "decoder", given, sublayers)
+    _add_column(axes, _DECODER, "decoder", given, sublayers)
     cross, memory = _FIRST + _STEP, _FIRST + 2 * _STEP
     start = _ENCODER, _FIRST + _STEP + _NORM + _HEIGHT / 2
     path = [start, (_ENCODER, memory), (_GUTTER, memory), (_GUTTER, cross), (_DECODER - _WIDTH / 2, cross)]
@@ -53,19 +54,19 @@ def whole_transformer(source: Sequence[str], given: Sequence[str], predicted: Se
     axes.text(_DECODER - 0.07, cross - 0.225, "Q", ha="right", va="center", fontsize=_SMALL)
     output, softmax = end + 0.2, end + 0.72
     arrow(axes, [(_DECODER, end - 0.36), (_DECODER, output - _HEIGHT / 2)], INK, 1.6)
-    _block(axes, _DECODER, output, "tied_output")
+    _add_block(axes, _DECODER, output, "tied_output")
     arrow(axes, [(_DECODER, output + _HEIGHT / 2), (_DECODER, softmax - _HEIGHT / 2)], INK, 1.6)
-    _block(axes, _DECODER, softmax, "softmax")
+    _add_block(axes, _DECODER, softmax, "softmax")
     arrow(axes, [(_DECODER, softmax + _HEIGHT / 2), (_DECODER, softmax + 0.42)], INK, 1.6)
     axes.text(_DECODER, softmax + 0.46, "  ".join(predicted), ha="center", va="top", fontsize=11)
     return figure
 
 
-def _column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayers: Sequence[str]) -> None:
-    """The tokens, the embedding, and the sublayers of one layer in a frame, each with its residual."""
+def _add_column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayers: Sequence[str]) -> None:
+    """Add the tokens, the embedding, and the sublayers of one layer in a frame, each with its residual."""
     axes.text(x, 0.02, "  ".join(tokens), ha="center", va="top", fontsize=11)
     arrow(axes, [(x, 0.22), (x, 0.42)], INK, 1.6)
-    _block(axes, x, 0.42 + _HEIGHT / 2, "embedding")
+    _add_block(axes, x, 0.42 + _HEIGHT / 2, "embedding")
     arrow(axes, [(x, 0.42 + _HEIGHT), (x, _FIRST - _HEIGHT / 2)], INK, 1.6)
     top, bottom = _FIRST - 0.45, _FIRST + (len(sublayers) - 1) * _STEP + _NORM + 0.26
     frame = FancyBboxPatch((x - 1.09, top), 2.18, bottom - top, boxstyle="round,pad=0,rounding_size=0.1",
@@ -77,25 +78,22 @@ def _column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayers: S
         norm, side = middle + _NORM, x + 1.0
         if number:
             arrow(axes, [(x, middle - _STEP + _NORM + _HEIGHT / 2), (x, middle - _HEIGHT / 2)], INK, 1.6)
-        _block(axes, x, middle, sublayer)
+        _add_block(axes, x, middle, sublayer)
         arrow(axes, [(x, middle + _HEIGHT / 2), (x, norm - _HEIGHT / 2)], INK, 1.6)
-        _block(axes, x, norm, "add_norm")
+        _add_block(axes, x, norm, "add_norm")
         fork = middle - _HEIGHT / 2 - 0.11
         arrow(axes, [(x, fork), (side, fork), (side, norm), (x + _WIDTH / 2, norm)], GREY, 1.3)
 
 
-def _block(axes: Axes, x: float, y: float, name: str) -> None:
+def _add_block(axes: Axes, x: float, y: float, name: str) -> None:
     box(axes, (x, y), (_WIDTH, _HEIGHT), text(f"block.{name}"), _FILLS[name], fontsize=_SMALL)
 
 
 _CELL = 0.105  # a square in the small masks
-_FAMILIES: dict[str, tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = {
-    "encoder_only": (("BERT 2018",), (("both_ways", "self_attention"),)),
-    "decoder_only": (("GPT 2018", "Llama 2023"), (("causal", "causal"),)),
-    "both": (
-        ("BART 2019", "T5 2019"),
-        (("both_ways", "self_attention"), ("causal", "causal"), ("cross", "cross_attention")),
-    ),
+_FAMILIES = {
+    "encoder_only": (("BERT 2018",), ("self_attention",)),
+    "decoder_only": (("GPT 2018", "Llama 2023"), ("causal",)),
+    "both": (("BART 2019", "T5 2019"), ("self_attention", "causal", "cross_attention")),
 }
 
 
@@ -115,20 +113,18 @@ def family_tree() -> Figure:
         arrow(axes, [(2.4 + 0.6 * (number - 1), 0.57), (x, 0.98)], GREY, 1.5)
         label = "\n".join((text(f"family.{family}"), *models))
         box(axes, (x, 1.36), (1.5, 0.76), label, "#c6dbef" if len(masks) == 1 else "#fdd0a2", fontsize=9.0)
-        for line, (mask, name) in enumerate(masks):
-            _mask(axes, x, 1.93 + 0.5 * line, mask, name)
+        for line, name in enumerate(masks):
+            _add_mask(axes, x, 1.93 + 0.5 * line, name)
     return figure
 
 
-def _mask(axes: Axes, x: float, y: float, mask: str, name: str) -> None:
-    """A small mask with the name of what it belongs to, the whole centred at x."""
-    rows, columns = (3, 4) if mask == "cross" else (3, 3)
+def _add_mask(axes: Axes, x: float, y: float, name: str) -> None:
+    """Add a small mask with its name, the whole centred at x."""
+    columns, colour = (4, ORANGE) if name == "cross_attention" else (3, BLUE)
     left = x - 0.72
-    for row in range(rows):
-        for column in range(columns):
-            seen = mask != "causal" or column <= row
-            face = (ORANGE if mask == "cross" else BLUE) if seen else "none"
-            place = left + column * _CELL, y + row * _CELL
-            axes.add_patch(Rectangle(place, _CELL, _CELL, facecolor=face, edgecolor=GREY, linewidth=0.7))
+    for row, column in np.ndindex(3, columns):
+        face = "none" if name == "causal" and column > row else colour
+        corner = left + column * _CELL, y + row * _CELL
+        axes.add_patch(Rectangle(corner, _CELL, _CELL, facecolor=face, edgecolor=GREY, linewidth=0.7))
     at = left + 4 * _CELL + 0.06, y + 1.5 * _CELL
     axes.text(*at, text(f"family.{name}"), ha="left", va="center", fontsize=8.5)

@@ -14,8 +14,6 @@ from polyhead_course.figures.plots.charts import probability_bars
 from polyhead_course.figures.plots.drawing import INK, ORANGE, plot, to_array
 from polyhead_course.words.language import text
 
-_FACE = "#c6dbef"
-
 
 @plot
 def path_lengths(tokens: Sequence[str]) -> Figure:
@@ -33,7 +31,7 @@ def path_lengths(tokens: Sequence[str]) -> Figure:
         label = text(f"path.{name}", steps=len(tokens) - 1)
         axes.text(0.05, title, label, va="center", color=INK, fontsize=10)
         for x, token in zip(middles, tokens, strict=True):
-            box(axes, (x, middle), size, token, _FACE, fontsize=8.5)
+            box(axes, (x, middle), size, token, "#c6dbef", fontsize=8.5)
     for start, end in itertools.pairwise(middles):
         arrow(axes, [(start + size[0] / 2, 0.62), (end - size[0] / 2, 0.62)], ORANGE, 2.0)
     first, last = middles[0], middles[-1]

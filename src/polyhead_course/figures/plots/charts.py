@@ -56,6 +56,11 @@ def end_label(axes: Axes, label: str, point: tuple[Number, Number], shift: int, 
     )  # fmt: skip
 
 
+def add_points(axes: Axes, points: np.ndarray, name: str, zorder: int = 3, **look: Any) -> None:
+    """Add points, (num_points, 2), with the label `point.<name>`."""
+    axes.scatter(points[:, 0], points[:, 1], label=text(f"point.{name}"), zorder=zorder, **look)
+
+
 def horizontal_bars(
     axes: Axes, sizes: Sequence[Number], words: Sequence[str], names: Sequence[str], room: float
 ) -> None:

@@ -12,7 +12,7 @@ from matplotlib.patches import Polygon, Rectangle
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.boxes import Point, arrow, box, canvas
-from polyhead_course.figures.plots.charts import chart
+from polyhead_course.figures.plots.charts import add_points, chart
 from polyhead_course.figures.plots.curves import convex_hull
 from polyhead_course.figures.plots.drawing import (
     BLUE,
@@ -46,28 +46,16 @@ def wish_and_hull(values: object, wish: object, tokens: Sequence[str]) -> Figure
     <polyhead_course.figures.plots.Drawing>
     """
     points, target = to_array(values), to_array(wish)
-    hull = convex_hull(points)
-    corners = hull.points[hull.vertices]
+    corners = convex_hull(points)
     nearest = np.round(_nearest(corners, target), 4)
     figure = Figure(figsize=(4.4, 3.4))
     axes = figure.subplots()
     axes.add_patch(Polygon(corners, facecolor=BLUE, alpha=0.15, edgecolor="none"))
     axes.plot(*zip(nearest, target, strict=True), color=GREY, linestyle=":", linewidth=1.6, zorder=2)
     distinct = np.unique(points, axis=0)
-    for name, group, colour, marker, size in (
-        ("value", distinct, BLUE, "o", 55),
-        ("nearest", nearest[None], GREY, "D", 50),
-        ("wish", target[None], ORANGE, "*", 190),
-    ):
-        axes.scatter(
-            group[:, 0],
-            group[:, 1],
-            s=size,
-            color=colour,
-            marker=marker,
-            label=text(f"point.{name}"),
-            zorder=3,
-        )
+    add_points(axes, distinct, "value", s=55, color=BLUE)
+    add_points(axes, nearest[None], "nearest", s=50, color=GREY, marker="D")
+    add_points(axes, target[None], "wish", s=190, color=ORANGE, marker="*")
     for value in distinct:
         names = [token for token, point in zip(tokens, points, strict=True) if (point == value).all()]
         axes.annotate(", ".join(names), value, xytext=(9, -3), textcoords="offset points", va="top")
@@ -171,16 +159,16 @@ def head_writes(outputs: Sequence[object], output_weight: object) -> Figure:
 
     `outputs` are each head's output for the token, (head_dim,); W_O is (num_heads · head_dim, embed_dim).
 
-    >>> head_writes([[1.0], [2.0]], [[1.0, 0.5], [0.0, -1.0]])
+    >>> head_writes([[1.0, 2.0], [3.0, 4.0]], np.eye(4))
     <polyhead_course.figures.plots.Drawing>
     """
     heads, weight = np.stack([to_array(output) for output in outputs]), to_array(output_weight)
     num_heads, head_dim = heads.shape
-    apart = (np.eye(num_heads)[:, :, None] * heads[:, None]).reshape(num_heads, -1)  # a block a head
+    blocks = (np.eye(num_heads)[:, :, None] * heads[:, None]).reshape(num_heads, -1)  # a block a head
     rows = [text("title.head", number=number + 1) for number in range(num_heads)] + [text("row.all_heads")]
     figure = inch_figure()
     cell = 3.8 / max(weight.shape)
-    for number, (name, parts) in enumerate((("without", apart), ("with", apart @ weight))):
+    for number, (name, parts) in enumerate((("without", blocks), ("with", blocks @ weight))):
         matrix = np.round(np.vstack([parts, parts.sum(axis=0)]), 4)
         faces = np.where(matrix == 0, "none", matrix_colours(matrix))  # what a head cannot reach stays empty
         columns = [str(place) if place % head_dim == 0 else "" for place in range(matrix.shape[1])]

@@ -148,7 +148,7 @@ def cache_memory(
         axes.plot(lengths, to_array(sizes), color=colour, marker="o", markersize=4, label=label)
     level_line(axes, weights, "model_weights", 0.85 * max(lengths))
     axes.set(xlim=(0, max(lengths) * 1.02), ylim=(0, None))
-    apart = [length for length in lengths if length > max(lengths) / 8]  # labels that do not overlap
-    axes.set_xticks(apart, [f"{length:,}" for length in apart])
+    ticks = [length for length in lengths if length > max(lengths) / 8]  # labels that do not overlap
+    axes.set_xticks(ticks, [f"{length:,}" for length in ticks])
     axes.legend(loc="upper left", fontsize=9)
     return figure

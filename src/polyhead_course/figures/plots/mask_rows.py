@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from torch import Tensor
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, inch_figure, plot, to_array
@@ -35,9 +33,8 @@ def masked_row(before: object, masked: object, late: object, tokens: Sequence[st
         axes = _add_bars(figure, array, [f"{weight:.2f}" for weight in array], top, cell, height)
         if name != "before":
             for key, weight in enumerate(arrays["before"]):
-                axes.add_patch(
-                    Rectangle((key + 0.2, 0), 0.6, weight, facecolor="none", edgecolor=GREY, linestyle="--")
-                )
+                outline = Rectangle((key + 0.2, 0), 0.6, weight)
+                axes.add_patch(outline).set(facecolor="none", edgecolor=GREY, linestyle="--")
         axes.set_title(text(f"row.{name}"), loc="left", y=1, pad=14, fontsize=10)
         total = text("row.sum", number=f"{array.sum():.2f}")
         axes.text(len(tokens) + 0.1, 0, total, va="bottom", fontsize=9.5)
@@ -46,20 +43,19 @@ def masked_row(before: object, masked: object, late: object, tokens: Sequence[st
 
 
 @plot
-def blind_rows(answers: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
+def blind_rows(answers: Mapping[str, object], tokens: Sequence[str]) -> Figure:
     """Draw the weights, (num_keys,), that programs give to one query: a strip of bars for each name.
 
     Where a weight is not a number, NaN is written in place of a bar.
 
-    >>> blind_rows({"zeros": torch.zeros(2), "NaN": torch.full((2,), torch.nan)}, ["a", "b"])
+    >>> blind_rows({"zeros": [0.0, 0.0], "NaN": [np.nan, np.nan]}, ["a", "b"])
     <polyhead_course.figures.plots.Drawing>
     """
     figure, cell, height = inch_figure(), 0.56, 0.3
     for line, (name, row) in enumerate(answers.items()):
-        lost = torch.isnan(row)
-        array = to_array(row.masked_fill(lost, 0))
-        words = ["NaN" if gone else f"{weight:.2f}" for gone, weight in zip(lost, array, strict=True)]
-        axes = _add_bars(figure, array, words, line * (height + 0.2), cell, height)
+        weights = to_array(row)
+        words = ["NaN" if np.isnan(weight) else f"{weight:.2f}" for weight in weights]
+        axes = _add_bars(figure, np.nan_to_num(weights), words, line * (height + 0.2), cell, height)
         axes.text(-0.15, 0, name, ha="right", va="bottom", fontsize=9.5)
     axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=9)
     if max(len(token.encode("utf-8")) for token in tokens) > 9:  # wider than a bar's place
@@ -75,7 +71,7 @@ def cache_alignment(num_cached: Size, tokens: Sequence[str]) -> Figure:
     On the left the rows of the new queries continue the triangle; on the right they begin it anew, and keys
     of the past are hidden. Queries are the rows, keys the columns.
 
-    >>> cache_alignment(num_cached=2, tokens=["a", "b", "c", "d"])
+    >>> cache_alignment(num_cached=2, tokens=["1", "2", "3", "4"])
     <polyhead_course.figures.plots.Drawing>
     """
     size = len(tokens)

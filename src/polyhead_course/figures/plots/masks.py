@@ -54,7 +54,7 @@ def three_uses(
     label, best a single letter, for each token that the encoder and the decoder read.
 
     >>> seen, causal = torch.ones(2, 2).bool(), torch.ones(2, 2).bool().tril()
-    >>> three_uses(seen, causal, seen, source=["a", "b"], target=[">", "b"])
+    >>> three_uses(seen, causal, seen, source=["p", "q"], target=[">", "q"])
     <polyhead_course.figures.plots.Drawing>
     """
     causal = torch.ones_like(decoder).tril()

@@ -17,7 +17,6 @@ from polyhead_course.figures.plots.grid import add_grid
 from polyhead_course.words.language import text
 
 _COLOURS = {"no_qk_norm": ORANGE, "qk_norm": BLUE}
-_WIDTH = 34  # cells beside each other: more would be too small on a phone
 
 
 @plot
@@ -50,7 +49,7 @@ def window_reach(reaches: Sequence[Bool[Tensor, "length length"]]) -> Figure:
     >>> window_reach([one_layer, torch.ones(5, 5).bool().tril().triu(-2)])
     <polyhead_course.figures.plots.Drawing>
     """
-    length, cell = len(reaches[0]), 4.4 / _WIDTH
+    length, cell = len(reaches[0]), 4.4 / 34  # more than 34 columns would be too small on a phone
     figure, before = inch_figure(), torch.zeros(length, length, dtype=torch.bool)
     for number, reach in enumerate(reaches, start=1):
         faces = np.select([before.numpy(), reach.numpy()], [BLUE, ORANGE], "none")

@@ -11,11 +11,9 @@ from matplotlib.patches import Arc, Circle
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, inch_figure, plot, to_array
-from polyhead_course.figures.plots.grid import add_grid, signed_colours
+from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid, signed_colours
 from polyhead_course.figures.plots.scripts import subscript
 from polyhead_course.words.language import text
-
-_PAIRS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fbb4c4", "#d9d9a0")
 
 
 @plot
@@ -78,7 +76,7 @@ def rotary_layouts(head_dim: Size) -> Figure:
     places = np.arange(head_dim)
     for line, (name, owners) in enumerate({"neighbours": places // 2, "halves": places % half}.items()):
         top = line * 1.4
-        faces = np.array(_PAIRS)[owners][None]
+        faces = np.array(HEAD_COLOURS)[owners][None]
         axes = add_grid(figure, faces, cell=cell, top=top, words=places[None])
         figure.text(0, 1 - top + 0.55, text(f"layout.{name}"), va="bottom", fontsize=10)
         for pair in range(half):
@@ -106,9 +104,8 @@ def score_terms(panels: Mapping[str, object]) -> Figure:
     for number, (name, panel) in enumerate(panels.items()):
         matrix, (line, column) = to_array(panel), divmod(number, 3)
         cell, label = 1.36 / len(matrix), text(f"panel.{name}")
-        axes = _add_map(figure, signed_colours(matrix), GREY, cell, column * 1.56, line * 1.78, label)
-        if not number:
-            _add_axis_names(axes)
+        _add_map(figure, signed_colours(matrix), GREY, cell, column * 1.56, line * 1.78, label)
+    _add_axis_names(figure.axes[0])
     return figure
 
 
@@ -134,24 +131,22 @@ def relative_biases(t5: object, alibi: object) -> Figure:
             faces = np.where(causal, signed_colours(matrix, highest), "none")
             left, top = number * 2.25, line * 2.62
             label = f"{family}, {text('title.head', number=number + 1)}"
-            axes = _add_map(figure, faces, "none", 2 / size, left, top, label)
-            if not (line or number):
-                _add_axis_names(axes)
+            _add_map(figure, faces, "none", 2 / size, left, top, label)
             low, high = matrix[causal].min(), matrix[causal].max()
             extremes = f"{low:z.2f} … {high:z.2f}"
             figure.text(left + 1.98, 1 - top - 0.05, extremes, ha="right", va="top", fontsize=9)
+    _add_axis_names(figure.axes[0])
     return figure
 
 
 def _add_map(
     figure: Figure, faces: np.ndarray, edge: str, cell: float, left: float, top: float, label: str
-) -> Axes:
+) -> None:
     """Add a heat map without numbers."""
     axes = add_grid(figure, faces, cell=cell, left=left, top=top)
     for square in axes.patches:
         square.set(linewidth=0.4, edgecolor=edge)
     axes.set_title(label, loc="left", fontsize=9.5, pad=4, color=INK)
-    return axes
 
 
 def _add_axis_names(axes: Axes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -80,14 +79,13 @@ def distance_products(distances: Sequence[int], panels: Mapping[str, Mapping[int
     """
     figure = Figure(figsize=(4.5, 2.1 * len(panels) + 0.5))
     rows = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
-    looks: tuple[dict[str, Any], ...] = (
-        {"color": BLUE},
-        {"color": ORANGE, "linestyle": "none", "marker": "o", "markersize": 4},
-    )
+    styles = (BLUE, "-", ""), (ORANGE, "none", "o")
     for axes, (name, curves) in zip(rows, panels.items(), strict=True):
-        for (position, curve), look in zip(curves.items(), looks, strict=True):
-            label = text("curve.from_position", position=position)
-            axes.plot(distances, to_array(curve), label=label, **look)
+        for (position, curve), (colour, line, marker) in zip(curves.items(), styles, strict=True):
+            axes.plot(
+                distances, to_array(curve), color=colour, linestyle=line, marker=marker, markersize=4,
+                label=text("curve.from_position", position=position),
+            )  # fmt: skip
         axes.set_title(text(f"panel.{name}"), loc="left")
     rows[0].legend(loc="upper right", fontsize=9)
     rows[-1].set_xlabel(text("axis.distance"))

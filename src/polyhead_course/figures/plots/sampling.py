@@ -11,8 +11,6 @@ from polyhead_course.figures.plots.charts import probability_bars
 from polyhead_course.figures.plots.drawing import plot, to_array
 from polyhead_course.words.language import text
 
-_COLUMNS = 3
-
 
 @plot
 def next_token_bars(choices: Mapping[str, object], tokens: Sequence[str]) -> Figure:
@@ -25,7 +23,7 @@ def next_token_bars(choices: Mapping[str, object], tokens: Sequence[str]) -> Fig
     >>> next_token_bars({"T = 1": [0.75, 0.25], "top-k 1": [1.0, 0.0]}, ["a", "b"])
     <polyhead_course.figures.plots.Drawing>
     """
-    columns = min(_COLUMNS, len(choices))
+    columns = min(3, len(choices))
     lines = math.ceil(len(choices) / columns)
     figure = Figure(figsize=(4.7, 0.2 + 1.75 * lines))
     panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)

@@ -48,7 +48,7 @@ def cross_heads(weights: object, source: Sequence[str], target: Sequence[str]) -
 
     The rows are the letters that are written, the columns those that are read, one short label each.
 
-    >>> cross_heads([[[0.25, 0.75], [1.0, 0.0]]], source=["a", "b"], target=["b", "a"])
+    >>> cross_heads([[[0.25, 0.75], [1.0, 0.0]]], source=["p", "q"], target=["q", "p"])
     <polyhead_course.figures.plots.Drawing>
     """
     cell = 0.29
