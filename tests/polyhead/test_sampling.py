@@ -188,14 +188,6 @@ def test_one_candidate_is_greedy_decoding(prompts, sides, seed):
         assert sample(model, tokens, **choice, **options).tolist() == expected
 
 
-def test_each_sequence_ends_on_its_own_and_all_stop_together():
-    CHAIN.calls = 0
-    got = sample(CHAIN, ids([0], [4], [3]), end_id=END, max_new_tokens=9, top_k=1)
-    assert got.tolist() == [[1, 3, 4, 2], [2, 2, 2, 2], [4, 2, 2, 2]]
-    assert CHAIN.calls == 4
-    assert sample(CHAIN, ids([0], [3]), end_id=END, max_new_tokens=2, top_k=1).tolist() == [[1, 3], [4, 2]]
-
-
 def test_the_generator_decides_and_nothing_else():
     model, prompt = decoder_only(VOCAB, seed=2, dropout=0.5).train(), ids([1, 3], [4, 5])
 
