@@ -327,10 +327,12 @@ def chapters_writer() -> Iterator[tuple[polyhead.DecoderOnly, Tensor]]:
     (source,) = [cell["source"] for cell in notebook["cells"] if cell["id"] == "train-small-code"]
     names: dict[str, Any] = {"torch": torch, "F": F, "polyhead": polyhead, "print": lambda text: None}
     torch.set_default_dtype(torch.float64)
-    with torch.random.fork_rng(devices=[]):
-        exec("".join(source), names)
-    yield names["writer"], names["sentence"][:, :-1]
-    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            exec("".join(source), names)
+        yield names["writer"], names["ids"][:, :-1]
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.skipif("decoding" not in CHAPTERS, reason="no chapter shows it yet")

@@ -54,8 +54,8 @@ def translated(asked: Iterable[tuple[str, str, list[int]]]) -> list[tuple[list[s
 
 
 TRANSLATE = """async ({ heads, longest, dates }) => {
-  const { load } = await import("/_static/live/model.js");
-  const { tokensOf } = await import("/_static/live/dates.js");
+  const { load } = await import("/_static/figures/live/model.js");
+  const { tokensOf } = await import("/_static/figures/live/dates.js");
   const translate = await load({ heads, longest });
   return dates.map(({ source, to, off }) => {
     const begin = performance.now();
@@ -117,7 +117,7 @@ def expected(text: str) -> dict[str, Any]:
 
 
 READ = """async ({ data, texts }) => {
-  const { rule } = await import("/_static/live/dates.js");
+  const { rule } = await import("/_static/figures/live/dates.js");
   const { read, write } = rule(data);
   return texts.map((text) => {
     const { date, reason, near, days, right } = read(text);
