@@ -25,7 +25,6 @@ MAY_NOT = {
     "sphinx_polyglot": {"torch", "matplotlib"},
     "polyhead_course": set(),
 }
-EXCEPTIONS = {("polyglot_book/markdown.py", "jupyter_book"), ("polyglot_book/markdown.py", "myst_parser")}
 
 
 def imports(path: Path) -> set[str]:
@@ -51,7 +50,7 @@ def test_arrows_between_packages_point_one_way(package):
         for path in files(package)
         for name in {each.partition(".")[0] for each in imports(path)} & forbidden
     }
-    assert crossings - EXCEPTIONS == set()
+    assert crossings == set()
 
 
 @pytest.mark.parametrize("package", MAY)
