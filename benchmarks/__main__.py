@@ -92,7 +92,7 @@ def _positive(text: str) -> int:
 
 
 def _conditions(setting: str) -> str:
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "d2l", "polyhead"))
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "d2l", "polyhead-workshop"))
     return (
         f"{setting}, float32; threads: {torch.get_num_threads()}. {versions}, "
         f"Python {platform.python_version()}; {_processor()}, {torch.backends.cpu.get_cpu_capability()}; "
