@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import time
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 
 from experiments.fonts import PRINTED
 from polyhead_course.figures import plots
-from polyhead_course.figures.plots.drawing import to_array
+from polyhead_course.figures.plots.drawing import plot, to_array
 from polyhead_course.words import Glossary, language, set_language
 from polyhead_course.words.language import LANGUAGES
 from tests.polyhead_course.explorables import EXPLORABLES
@@ -122,8 +123,17 @@ def test_every_kind_of_matrix_becomes_an_array(values):
     assert array.dtype == np.float64
 
 
-def test_figures_drawn_in_threads_are_those_drawn_alone():
-    names = ["heatmap", "masks"] * 6
-    alone = [FIGURES[name]().svg for name in names]
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(lambda name: FIGURES[name]().svg, names)) == alone
+def test_figures_in_threads_are_drawn_one_at_a_time():
+    at_work, most = [], []
+
+    @plot
+    def slow() -> Figure:
+        at_work.append(1)
+        most.append(len(at_work))
+        time.sleep(0.05)
+        at_work.pop()
+        return Figure()
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda _: slow(), range(3)))
+    assert most == [1, 1, 1]
