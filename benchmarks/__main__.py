@@ -1,9 +1,10 @@
-"""`make bench`: time and memory of the seven forms, and generation with and without a cache, as tables."""
+"""`make bench`: seven forms of attention, generation with and without a cache, a real model, as tables."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import platform
 import sys
 from importlib import metadata
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import generation
+from benchmarks import generation, language_model
 from benchmarks.forms import make
 from benchmarks.measure import PASSES, Results, measure
 from benchmarks.tables import report, table
@@ -27,10 +28,10 @@ def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    if options.only != "generation":
-        _attention(options)
-    if options.only != "attention":
-        _generation(options)
+    parts = {"attention": _attention, "generation": _generation, "language-model": _language_model}
+    for name, part in parts.items():
+        if options.only in (name, None):
+            part(options)
 
 
 def _attention(options: argparse.Namespace) -> None:
@@ -57,7 +58,24 @@ def _generation(options: argparse.Namespace) -> None:
         f"greedy_decode with DecoderOnly, {options.tokens} tokens, batch 1, embed_dim {EMBED_DIM}, "
         f"{NUM_HEADS} heads, {generation.NUM_LAYERS} layers, vocabulary {generation.VOCAB_SIZE}"
     )
-    print(f"# Generation, with and without a cache\n\n{_conditions(setting)}\n\n{table}")
+    print(f"# Generation, with and without a cache\n\n{_conditions(setting)}\n\n{table}\n")
+
+
+def _language_model(options: argparse.Namespace) -> None:
+    print(f"a language model: {options.model_rounds} rounds ...", file=sys.stderr, flush=True)
+    models = language_model.load()
+    read, new = (64, 8) if options.quick else (512, 48)
+    ways = language_model.make_ways(models, read, new)
+    before = os.getloadavg()[0]
+    size = language_model.READ_BYTES
+    table = language_model.report(ways, language_model.measure(ways, options.model_rounds, size), size)
+    setting = (
+        f"SmolLM2-135M, batch 1; {new} tokens after {language_model.PROMPT_LENGTH} by greedy_decode, and by "
+        f"generate of transformers {metadata.version('transformers')}; {options.model_rounds} rounds; "
+        f"load of the machine {before:.1f} before and {os.getloadavg()[0]:.1f} after"
+    )
+    memory = language_model.cache_memory(models.ours, models.prompt[:, :read])
+    print(f"# A real language model\n\n{_conditions(setting)}\n\n{table}\n{memory}")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -67,19 +85,23 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--rounds", type=_positive, default=None, help="rounds at short lengths (100); fewer at long ones"
     )
     parser.add_argument("--threads", type=_positive, default=1, help="of PyTorch (1)")
-    parser.add_argument("--only", choices=("attention", "generation"), help="one of the two parts")
+    parser.add_argument(
+        "--only", choices=("attention", "generation", "language-model"), help="one of the three parts"
+    )
     parser.add_argument("--tokens", type=_positive, default=None, help="to generate (256)")
     parser.add_argument("--runs", type=_positive, default=None, help="of the generation (5)")
+    parser.add_argument("--model-rounds", type=_positive, default=None, help="of the language model (7)")
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="lengths 128 and 512, 20 rounds; 64 tokens, 3 runs: under a minute",
+        help="fewer lengths, rounds and tokens: a minute, and some more for the language model",
     )
     parser.add_argument("--table", type=Path, default=None, help="also write time and memory here, as CSV")
     options = parser.parse_args(arguments)
     options.lengths = list(dict.fromkeys(options.lengths or (LENGTHS[:3:2] if options.quick else LENGTHS)))
     options.rounds = options.rounds or (20 if options.quick else 100)
     options.tokens = options.tokens or (64 if options.quick else 256)
+    options.model_rounds = options.model_rounds or (1 if options.quick else 7)
     options.runs = options.runs or (3 if options.quick else 5)
     return options
 

@@ -1,11 +1,21 @@
-"""What the command lines of the experiments share."""
+"""What the experiments share: their command lines, and checkpoints that say how they were made."""
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import os
 import shlex
+import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from polyhead.training import Loss, Recipe, is_first_process, save, train
 
 
 def run_command(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> None:
@@ -29,3 +39,37 @@ def output_file(text: str) -> Path:
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"must be in an existing folder, got {text}")
     return path
+
+
+def provenance(command: str, recipe: Recipe) -> dict[str, Any]:
+    """Return facts for a checkpoint about its training: command, recipe, version, threads, processes, day."""
+    return {
+        "command": command,
+        "recipe": asdict(recipe),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def make_checkpoint(
+    path: Path,
+    model: nn.Module,
+    loss: Loss,
+    num_examples: int,
+    recipe: Recipe,
+    facts: dict[str, Any],
+    command: str,
+) -> None:
+    """Train, and write a checkpoint; until then the run's state is in a folder beside `path`.
+
+    The checkpoint has the facts, its provenance, and the first losses, to compare machines. The facts should
+    identify the data: a run with other facts is not continued.
+    """
+    folder = Path(f"{path}.run")
+    losses = train(model, loss, num_examples, recipe, folder=folder, data=facts)
+    if is_first_process():
+        first = [round(each, 4) for each in losses[:20]]
+        save(path, model, {**facts, **provenance(command, recipe), "first_losses": first})
+        shutil.rmtree(folder)

@@ -18,18 +18,14 @@ import yaml
 import polyhead_course
 from polyhead_course.fonts import FONTS, path_of
 
-PRINTED = (
-    "check.",
-    "clinic.",
-    "patient.",
-    "probe.",
-    "says.",
-)  # labels of checks and diagnoses, not of figures
+# Labels of checks and diagnoses, not of figures.
+PRINTED = ("check.", "clinic.", "patient.", "probe.", "says.")
+CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(?:---\n.*?^---\n)?(.*?)^```", re.MULTILINE | re.DOTALL)
 SOURCE = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 
 
 def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
-    """Collect the characters that a figure or a card may show: labels, terms, strings, titles, ASCII.
+    """Collect the characters that a figure or a card may show: labels, terms, strings, titles, code, ASCII.
 
     Args:
         chapters: the folder of the chapters; the book's settings are beside it.
@@ -45,11 +41,13 @@ def needed_characters(chapters: Path = Path("chapters")) -> set[str]:
         if isinstance(phrase, str)
     ]
     folders = (package / name for name in ("exercises", "figures", "models", "words"))
-    for source in (source for folder in folders for source in folder.rglob("*.py")):
-        tree = ast.parse(source.read_text(encoding="utf-8"))
+    for module in (module for folder in folders for module in folder.rglob("*.py")):
+        tree = ast.parse(module.read_text(encoding="utf-8"))
         texts += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     for chapter in chapters.rglob("*.md"):
-        texts += re.findall(r"^# .*", chapter.read_text(encoding="utf-8"), re.MULTILINE)
+        source = chapter.read_text(encoding="utf-8")
+        texts += re.findall(r"^# .*", source, re.MULTILINE)
+        texts += CODE.findall(source)
     texts += [settings.read_text(encoding="utf-8") for settings in chapters.parent.glob("_config.yml")]
     return {char for char in "".join(texts) + string.printable if char.isprintable()}
 

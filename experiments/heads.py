@@ -8,7 +8,7 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -21,15 +21,8 @@ from polyhead.multi_head.fused import MultiHeadAttention
 from polyhead.pretrained import MiniLM, load_minilm
 from polyhead.training import train
 from polyhead_course.models import head_experiments
-from polyhead_course.models.head_experiments import Trial, format_heads
-from polyhead_course.models.ranking import (
-    Pair,
-    loss,
-    mean_reciprocal_rank,
-    query_title_pairs,
-    ranks,
-    search,
-)
+from polyhead_course.models.head_experiments import Trial
+from polyhead_course.models.ranking import Pair, loss, mean_reciprocal_rank, query_title_pairs, ranks, search
 from polyhead_course.models.translation import (
     TARGETS,
     Translator,
@@ -39,7 +32,7 @@ from polyhead_course.models.translation import (
     recipe,
     training_pairs,
 )
-from polyhead_course.models.translation.training import NUM_PAIRS
+from polyhead_course.models.translation.translator import NUM_PAIRS
 
 FOLDER = Path(head_experiments.__file__).parent / "data"
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)  # of the heads that are off
@@ -220,20 +213,33 @@ def train_with_dropout(probability: float, seed: int, steps: int = 600) -> Trans
     return translator
 
 
+def format_heads(heads: Iterable[Head]) -> str:
+    """Write heads into a cell of a table, from which `head_experiments.parse_heads` reads them.
+
+    >>> format_heads([Head("encoder", 0, 3), Head("cross", 1, 2)])
+    'e0.3 c1.2'
+    """
+    return " ".join(f"{head.kind[0]}{head.layer}.{head.head}" for head in heads)
+
+
 TABLES = {"minilm": minilm, "translator": translator, "dropout": dropout}
+
+
+def write_trials(path: Path, trials: Sequence[Trial]) -> None:
+    """Write a table, which `head_experiments.read_trials` reads."""
+    measures = dict.fromkeys(measure for trial in trials for measure in trial.measures)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, ["experiment", "off", *measures], lineterminator="\n")
+        table.writeheader()
+        for trial in trials:
+            values = {measure: f"{value:.6g}" for measure, value in trial.measures.items()}
+            table.writerow({"experiment": trial.experiment, "off": format_heads(trial.off), **values})
 
 
 def measure(options: argparse.Namespace) -> None:
     """Write the tables."""
     for name in options.tables:
-        trials = TABLES[name]()
-        measures = dict.fromkeys(measure for trial in trials for measure in trial.measures)
-        with (options.folder / f"heads_{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            table = csv.DictWriter(file, ["experiment", "off", *measures], lineterminator="\n")
-            table.writeheader()
-            for trial in trials:
-                values = {measure: f"{value:.6g}" for measure, value in trial.measures.items()}
-                table.writerow({"experiment": trial.experiment, "off": format_heads(trial.off), **values})
+        write_trials(options.folder / f"heads_{name}.csv", TABLES[name]())
 
 
 def main(arguments: list[str] | None = None) -> None:

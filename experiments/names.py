@@ -10,12 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from experiments.command import output_file, run_command
-from polyhead.training import Loss, Recipe, device, make_checkpoint
+from experiments.command import make_checkpoint, output_file, run_command
+from polyhead.training import Loss, Recipe, device
 from polyhead_course.models.names import Names, NameWriter, NGram, Vocabulary, make_model, read_names
-from polyhead_course.models.names.data import LOCALES
 from polyhead_course.models.names.model import CHECKPOINT, END, PAD
-from polyhead_course.models.names.runs import evaluate, fit_ngram
+from polyhead_course.models.names.runs import LOCALES, evaluate, fit_ngram
 
 RECIPE = Recipe(steps=2000, batch_size=64, learning_rate=0.01, warmup=200)
 DROPOUT, TEACHER_ORDER, TEACHER_SHARE, NOISE = 0.05, 5, 0.97, 0.08

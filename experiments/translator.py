@@ -9,8 +9,8 @@ from pathlib import Path
 import babel
 import torch
 
-from experiments.command import output_file, run_command
-from polyhead.training import device, is_first_process, provenance
+from experiments.command import output_file, provenance, run_command
+from polyhead.training import device, is_first_process
 from polyhead.training import train as run_training
 from polyhead_course.models.translation import (
     TARGETS,
@@ -23,8 +23,7 @@ from polyhead_course.models.translation import (
     translate,
 )
 from polyhead_course.models.translation.evaluation import KINDS
-from polyhead_course.models.translation.training import NUM_PAIRS, STEPS
-from polyhead_course.models.translation.translator import CHECKPOINT
+from polyhead_course.models.translation.translator import CHECKPOINT, NUM_PAIRS, STEPS
 from polyhead_course.words.language import set_language
 
 
@@ -50,11 +49,7 @@ def train_translator(
         translator.model, translator.loss(pairs), len(pairs), plan, folder=folder, data=data, report=report
     )
     command = f"python -m experiments.translator train --steps {steps} --seed {seed}"
-    translator.facts = {
-        **provenance(command, plan),
-        **data,
-        "losses": [round(loss, 5) for loss in losses],
-    }
+    translator.facts = {**provenance(command, plan), **data, "losses": [round(loss, 5) for loss in losses]}
     return translator
 
 

@@ -56,7 +56,7 @@ if "polyglot_book notebooks" in command:
     if Path("chapters/typed").exists():
         time.sleep(0.05)
         Path("chapters/typed").touch()
-if "polyglot_book pending" in command and Path("chapters/new").exists():
+if "polyglot_book outdated" in command and Path("chapters/new").exists():
     print("older: new")
     sys.exit(1)
 """
@@ -67,7 +67,14 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        files = ["requirements.txt", "requirements-no-deps.txt", "pyproject.toml", "_config.yml", "_toc.yml"]
+        files = [
+            "requirements.txt",
+            "requirements-no-deps.txt",
+            "requirements-model.txt",
+            "pyproject.toml",
+            "_config.yml",
+            "_toc.yml",
+        ]
         for name in [*files, "book/page", "chapters/page", "src/polyglot_book/x.py", "src/polyhead/x.py"]:
             self.write(name, "first")
         shutil.copy(ROOT / "Makefile", root)
@@ -254,7 +261,7 @@ def test_what_has_just_been_made_is_not_compared_again(project: Project, meanwhi
         project.write("chapters/typed", "text")
     _, _, commands = project.make("notebooks", "site")
     assert project.site == "second"
-    assert any("polyglot_book pending" in command for command in commands) == meanwhile
+    assert any("polyglot_book outdated" in command for command in commands) == meanwhile
 
 
 def test_the_site_carries_the_library_of_today(project: Project) -> None:

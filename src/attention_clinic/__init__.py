@@ -1,19 +1,20 @@
-"""The bug clinic: `diagnose(candidate)` says, by behaviour alone, what is wrong with attention code."""
+"""Find bugs in attention code by its behaviour alone.
+
+>>> from attention_clinic import diagnose
+>>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
+('unscaled',)
+
+`diagnose` returns a `Diagnosis`, true if no bug was found, with a `Finding` for each bug. `KINDS`: the kinds
+of code that it knows. `Wording`: puts findings into words. `laws`: properties of every right decoder.
+`planted`: small decoders with one known bug each. `Trial`: calls of a candidate with a time limit, which
+raise `CallFailed`.
+
+The candidate runs in your process: diagnose only code that you would run yourself.
+"""
 
 from attention_clinic import laws, planted
 from attention_clinic.diagnose import KINDS, diagnose
-from attention_clinic.diagnosis import Diagnosis, Finding
-from attention_clinic.trial import Stopped, Trial
-from attention_clinic.wording import Wording
+from attention_clinic.diagnosis import Diagnosis, Finding, Wording
+from attention_clinic.trial import CallFailed, Trial
 
-__all__ = [
-    "KINDS",
-    "Diagnosis",
-    "Finding",
-    "Stopped",
-    "Trial",
-    "Wording",
-    "diagnose",
-    "laws",
-    "planted",
-]
+__all__ = ["KINDS", "CallFailed", "Diagnosis", "Finding", "Trial", "Wording", "diagnose", "laws", "planted"]

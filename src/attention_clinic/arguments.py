@@ -1,12 +1,19 @@
-"""Which parameter of a function takes which argument: by the usual names for it, else by position."""
+"""Candidates, called by the roles of their arguments: by the usual names for them, else by position."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import nn
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from attention_clinic.diagnosis import Finding
+from attention_clinic.trial import Trial, identical
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
 
@@ -17,13 +24,9 @@ def roles(**names: str) -> Roles:
 
 
 DECODER = roles(
-    token_ids="ids idx input_ids tokens",
-    mask="attention_mask padding_mask",
-    cache="kv_cache past_key_values",
-    positions="position_ids",
-    documents="document_ids",
-    need_weights="",
-)
+    token_ids="ids idx input_ids tokens", mask="attention_mask padding_mask",
+    cache="kv_cache past_key_values", positions="position_ids", documents="document_ids", need_weights="",
+)  # fmt: skip
 
 
 def signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -100,3 +103,129 @@ class Binding:
 def plain(name: str) -> str:
     """A parameter's name without capitals and outer underscores."""
     return name.lower().strip("_")
+
+
+# Arguments that a candidate without them is still called without; any other is passed by position, so that
+# Python itself refuses it.
+_DISPENSABLE = {"mask", "valid_lens", "key_padding_mask", "need_weights"}
+
+
+class Subject(Binding):
+    """A candidate under trial, called with its roles as keywords, whatever its parameters are called."""
+
+    def __init__(self, trial: Trial, roles: Roles, function: Callable[..., Any] | None = None) -> None:
+        """Bind the candidate's parameters, or those of `function`, to roles."""
+        self.trial = trial
+        self.function = trial.candidate if function is None else function
+        super().__init__(self.function, roles)
+        self.without_dropout = self.is_repeatable = False
+
+    def __call__(self, **inputs: Any) -> Tensor:
+        """The output, alone or first of several.
+
+        Raises:
+            CallFailed: the call fails, or its output is no tensor.
+        """
+        return self.trial.tensor(self.call, **inputs)
+
+    def outputs(self, **inputs: Any) -> Any:
+        """Whatever the candidate returns.
+
+        Raises:
+            CallFailed: the call fails.
+        """
+        return self.trial.call(self.call, **inputs)
+
+    def call(self, **inputs: Any) -> Any:
+        """Call the candidate outside of the trial, as part of a function that the trial runs."""
+        unknown = [value for role, value in inputs.items() if role not in _DISPENSABLE | self.accepts]
+        args, kwargs = self.arguments(inputs)
+        with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
+            return self.function(*unknown, *args, **kwargs)
+
+    def difference_of_calls(self, **inputs: Any) -> Finding | None:
+        """A finding if two equal calls differ; if dropout is the reason, it is off from then on."""
+        one, other = self(**inputs), self(**inputs)
+        self.is_repeatable = True
+        if identical(one, other):
+            return None
+        self.without_dropout = one.is_floating_point()
+        if self.without_dropout and not identical(self(**inputs), self(**inputs)):
+            self.without_dropout = False
+        return Finding("not_deterministic", inputs, one, other)
+
+
+class WithoutDropout(TorchFunctionMode):
+    """Switch off dropout in every function of PyTorch."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in (F.dropout, F.dropout1d, F.dropout2d, torch.dropout, torch.dropout_):
+            return args[0] if args else kwargs["input"]
+        if func is F.scaled_dot_product_attention:
+            kwargs.pop("dropout_p", None)
+            args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
+        return func(*args, **kwargs)
+
+
+Decoder = Callable[..., Any]
+
+
+class NoLogits(TypeError):
+    """A decoder's output has not the shape of logits.
+
+    `expected` is that shape, `output` what the decoder returned.
+    """
+
+    def __init__(self, expected: tuple[object, ...], output: object) -> None:
+        """Take both."""
+        self.expected, self.output = expected, output
+        kind = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        super().__init__(f"a decoder must give logits, {expected}, got {kind}")
+
+
+class DecoderAdapter:
+    """A decoder with one set of argument names, that of `arguments.DECODER`, and with logits as its output.
+
+    `calls` keeps the arguments of each call.
+
+    Example:
+        >>> import torch
+        >>> decoder = DecoderAdapter(lambda input_ids: torch.zeros(*input_ids.shape, 7))
+        >>> decoder(torch.tensor([[3, 1]])).shape, decoder.takes("mask")
+        (torch.Size([1, 2, 7]), False)
+    """
+
+    def __init__(self, decoder: Decoder, call: Callable[..., Any] | None = None) -> None:
+        """Read the signature; `call(decoder, token_ids, **options)` is how the decoder is called."""
+        parameters = named_parameters(decoder, DECODER)
+        self._names = {role: parameter.name for role, parameter in parameters.items()}
+        self.decoder, self._call = decoder, call or _call
+        self.calls: list[dict[str, Any]] = []
+
+    def takes(self, role: str) -> bool:
+        """Whether the decoder has a parameter for a role."""
+        return role in self._names and (role != "cache" or hasattr(self.decoder, "new_cache"))
+
+    def new_cache(self) -> Any:
+        """An empty cache for one batch of sequences."""
+        return self._call(self.decoder.new_cache)  # type: ignore[attr-defined]
+
+    def __call__(self, token_ids: Tensor, **options: Any) -> Tensor:
+        """The logits, (batch, length, vocab_size).
+
+        Raises:
+            NoLogits: the output is something else.
+        """
+        self.calls.append({"token_ids": token_ids, **options})
+        named = {self._names[role]: value for role, value in options.items()}
+        output = self._call(self.decoder, token_ids.clone(), **named)
+        output = getattr(output, "logits", output)
+        output = output[0] if isinstance(output, tuple | list) and len(output) else output
+        if not isinstance(output, Tensor) or output.ndim != 3 or output.shape[:2] != token_ids.shape:
+            raise NoLogits((*token_ids.shape, "vocab_size"), output)
+        return output.detach()
+
+
+def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    return function(*args, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -9,12 +10,12 @@ from typing import Any, TypeGuard
 import torch
 from torch import Tensor
 
+from attention_clinic.arguments import Subject
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject
-from attention_clinic.trial import Stopped, is_dense, kind_of
+from attention_clinic.trial import CallFailed, is_dense, kind_of
 
 Names = tuple[str, ...]
-Mistakes = Iterable[tuple[Names, Tensor]]
+Named = Iterator[tuple[Names, Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +27,28 @@ class Case:
 
     inputs: Mapping[str, Any]
     expected: Tensor
-    mistakes: Callable[[], Mistakes] = tuple
+    mistakes: Callable[[], Iterable[tuple[Names, Tensor]]] = tuple
 
     def names(self, result: object) -> Names | None:
         """The names of the mistakes in a result: () if it is right, None if the mistake is unknown."""
         if same(result, self.expected):
             return ()
         return next((names for names, mistake in self.mistakes() if same(result, mistake)), None)
+
+
+def choices(*stages: Iterable[tuple[str, Any]], most: int | None = None) -> Iterator[tuple[Names, list[Any]]]:
+    """Every choice of one thing from each stage that makes up to `most` mistakes, the fewest first.
+
+    A stage has names and things; what is right has the name "".
+
+    Example:
+        >>> list(choices([("", 1), ("negative", -1)], [("", 2), ("halved", 1)], most=1))
+        [(('halved',), [1, 1]), (('negative',), [-1, 2])]
+    """
+    for chosen in sorted(itertools.product(*stages), key=lambda each: sum(bool(name) for name, _ in each)):
+        names = tuple(name for name, _ in chosen if name)
+        if names and (most is None or len(names) <= most):
+            yield names, [thing for _, thing in chosen]
 
 
 def samples(*shapes: tuple[int, ...], digits: int | None = None) -> list[Tensor]:
@@ -63,21 +79,21 @@ def _class_of(tensor: Tensor) -> str:
     return "boolean" if tensor.dtype == torch.bool else "integer"
 
 
-def examine(subject: Subject, exams: Sequence[Case], small: Sequence[Case] = ()) -> Iterator[Finding]:
-    """Yield the known mistakes of the first exam that shows any, with the smallest case; else what is odd.
+def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ()) -> Iterator[Finding]:
+    """Yield the known mistakes of the first case with any, shown by the smallest case; else what is odd.
 
-    The exams after the first with a known mistake are skipped: their outputs are wrong for the same reason.
+    The cases after the first with a known mistake are skipped: their outputs are wrong for the same reason.
     """
-    if not subject.is_repeatable and not isinstance(answer(subject, exams[0]), Stopped):
-        difference = subject.difference_of_calls(**exams[0].inputs)
+    if not subject.is_repeatable and not isinstance(answer(subject, cases[0]), CallFailed):
+        difference = subject.difference_of_calls(**cases[0].inputs)
         if difference:
             yield difference
             if not subject.without_dropout:
                 return
-    odd: list[tuple[Case, Stopped | Tensor]] = []
-    for case in exams:
+    odd: list[tuple[Case, CallFailed | Tensor]] = []
+    for case in cases:
         result = answer(subject, case)
-        names = None if isinstance(result, Stopped) else case.names(result)
+        names = None if isinstance(result, CallFailed) else case.names(result)
         if names:
             yield from smallest(subject, case, result, names, small)
             return
@@ -87,11 +103,11 @@ def examine(subject: Subject, exams: Sequence[Case], small: Sequence[Case] = ())
         yield oddest(subject, *odd[0], small)
 
 
-def answer(subject: Subject, case: Case) -> Tensor | Stopped:
+def answer(subject: Subject, case: Case) -> Tensor | CallFailed:
     """The candidate's output, or why there is none; a candidate that never ends is not called again."""
     try:
         return subject(**case.inputs)
-    except Stopped as stop:
+    except CallFailed as stop:
         if stop.finding.name == "never_ends":
             raise
         return stop
@@ -110,32 +126,28 @@ def smallest(
         if subject.trial.late:
             break
         output = answer(subject, each)
-        if not isinstance(output, Stopped) and each.names(output) == names:
+        if not isinstance(output, CallFailed) and each.names(output) == names:
             case, result = each, output
             break
     for name in names:
         yield case_finding(name, case, result)
 
 
-def oddest(subject: Subject, case: Case, result: Tensor | Stopped, small: Sequence[Case]) -> Finding:
+def oddest(subject: Subject, case: Case, result: Tensor | CallFailed, small: Sequence[Case]) -> Finding:
     """An unknown mistake: an error, another shape or dtype, other numbers; on the smallest such case."""
     first = oddity(case, result)
     for each in () if subject.trial.late else small:
         output = answer(subject, each)
-        if _is_odd(each, output) and (finding := oddity(each, output)).name == first.name:
+        is_odd = isinstance(output, CallFailed) or each.names(output) is None
+        if is_odd and (finding := oddity(each, output)).name == first.name:
             return finding
     return first
-
-
-def _is_odd(case: Case, result: object) -> bool:
-    """Whether a result is neither right nor a known mistake."""
-    return isinstance(result, Stopped) or case.names(result) is None
 
 
 def oddity(case: Case, result: object) -> Finding:
     """Why a result is neither right nor a known mistake."""
     expected, inputs = case.expected, dict(case.inputs)
-    if isinstance(result, Stopped):
+    if isinstance(result, CallFailed):
         return Finding(result.finding.name, inputs, details=result.finding.details)
     if not is_like(result, expected):
         if is_dense(result) and expected.dtype != torch.bool:

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from torch import nn
 
-from attention_clinic.arguments import DECODER, Binding, Roles, plain, signature
-from attention_clinic.diagnosis import Diagnosis, Finding
-from attention_clinic.kinds import (
-    attention,
-    decoder,
-    masks,
-    matrices,
-    multi_head,
-    norms,
-    positions,
-    splitting,
-)
-from attention_clinic.trial import SECONDS, Stopped, Trial
-from attention_clinic.wording import ENGLISH, Wording
+from attention_clinic.arguments import DECODER, Binding, Roles, Subject, plain, signature
+from attention_clinic.cases import Case, answer, examine
+from attention_clinic.diagnosis import ENGLISH, Diagnosis, Finding, Wording
+from attention_clinic.kinds import attention, decoder, functions, heads, masks, multi_head, positions
+from attention_clinic.trial import SECONDS, CallFailed, Trial
+
+Builder = Callable[..., Case]
+Rows = list[tuple[Any, ...]]
 
 
 class Kind(NamedTuple):
-    """A kind of code: the arguments by which it is recognized, and the function that examines it."""
+    """A kind of code: the arguments by which it is recognized, and the function that examines it.
+
+    Attributes:
+        roles: What its arguments are for, in the usual order, each with the names that a parameter may have
+            for it: the role "query" has the names query, queries, q and others.
+        examine: Yields what it finds wrong with the candidate of a trial.
+        optional: The roles that code of this kind may lack.
+
+    Example:
+        >>> sorted(KINDS["attention"].required), "q" in KINDS["attention"].roles["query"]
+        (['key', 'query', 'value'], True)
+    """
 
     roles: Roles
     examine: Callable[[Trial], Iterator[Finding]]
@@ -34,26 +38,80 @@ class Kind(NamedTuple):
 
     @property
     def required(self) -> Set[str]:
-        """The arguments without which code cannot be of this kind."""
+        """The roles without which code cannot be of this kind."""
         return self.roles.keys() - self.optional
 
 
+def _by_cases(
+    roles: Roles, *builders: Builder, fields: str, sizes: Rows, evidence: Rows, **evidence_options: int
+) -> Kind:
+    """A kind that is examined by nothing but cases: inputs with the right output and those of known mistakes.
+
+    Args:
+        roles: see `Kind`.
+        builders: make a case, one for each shape that the right output may have; the builder for the shape
+            of the candidate's output is chosen, else the first.
+        fields: the names of the builders' arguments that `sizes` and `evidence` give, row by row.
+        sizes: a row for each case, large enough to tell one mistake from another.
+        evidence: a row for each small case that a finding may show to people, the smallest first.
+        evidence_options: more arguments for the small cases: `digits=1` rounds random tensors.
+    """
+
+    def arguments(rows: Rows) -> list[dict[str, Any]]:
+        return [dict(zip(fields.split(), row, strict=True)) for row in rows]
+
+    def examine_candidate(trial: Trial) -> Iterator[Finding]:
+        subject, build, cases = Subject(trial, roles), builders[0], arguments(sizes)
+        if len(builders) > 1:
+            build = next((builder for builder in builders if _has_shape(subject, builder(**cases[0]))), build)
+        small_cases = [build(**case, **evidence_options) for case in arguments(evidence)]
+        yield from examine(subject, [build(**case) for case in cases], small_cases)
+
+    return Kind(roles, examine_candidate)
+
+
+def _has_shape(subject: Subject, case: Case) -> bool:
+    result = answer(subject, case)
+    return not isinstance(result, CallFailed) and result.shape == case.expected.shape
+
+
+_SPLIT_SIZES: dict[str, Any] = {
+    "fields": "batch num_tokens num_heads head_dim", "sizes": [(2, 5, 3, 7)],
+    "evidence": [(1, 2, 2, 1), (1, 2, 2, 2), (2, 1, 2, 1), (2, 2, 2, 2)], "digits": 1,
+}  # fmt: skip
+# To add a kind, write its roles, and a function that makes its cases, in a module of `kinds/`, and name both
+# here; each new name of a mistake needs a sentence in sentences.toml. Where cases are not enough, the module
+# has a function that yields the findings.
 KINDS: dict[str, Kind] = {
     "attention": Kind(attention.ROLES, attention.diagnose_attention),
-    "multi_head": Kind(matrices.LISTED, multi_head.diagnose_multi_head),
-    **{name: Kind(masks.forms(name)[0], partial(masks.diagnose_mask, kind=name)) for name in masks.KINDS},
-    "transpose_qkv": Kind(splitting.SPLIT, splitting.diagnose_split),
-    "transpose_output": Kind(splitting.SPLIT, splitting.diagnose_join),
-    "repeat_kv": Kind(splitting.REPEAT, splitting.diagnose_repeat),
+    "multi_head": Kind(heads.LISTED, multi_head.diagnose_multi_head),
+    "causal_mask": _by_cases(masks.CAUSAL, masks.causal, fields="num_tokens",
+                             sizes=[(5,)], evidence=[(2,), (3,)]),
+    "cached_mask": _by_cases(masks.CACHED, masks.cached, fields="num_cached num_new",
+                             sizes=[(5, 3), (5, 1), (0, 4)], evidence=[(1, 2), (2, 2), (2, 3)]),
+    "window_mask": _by_cases(masks.WINDOW, masks.window, fields="length window",
+                             sizes=[(9, 4), (11, 3)], evidence=[(2, 1), (3, 2), (5, 3)]),
+    "padding_mask": _by_cases(masks.PADDING, *masks.PADDING_FORMS, fields="lengths length",
+                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)]),
+    "document_mask": _by_cases(masks.DOCUMENTS, *masks.DOCUMENT_FORMS, fields="document_ids",
+                               sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
+    "transpose_qkv": _by_cases(functions.SPLIT, functions.split, **_SPLIT_SIZES),
+    "transpose_output": _by_cases(functions.SPLIT, functions.join, **_SPLIT_SIZES),
+    "repeat_kv": _by_cases(functions.REPEAT, functions.repeat,
+                           fields="batch num_kv_heads num_tokens head_dim groups", sizes=[(2, 3, 5, 7, 2)],
+                           evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)], digits=1),
     "rotary": Kind(positions.ROTARY, positions.diagnose_rotary),
-    "sinusoidal": Kind(positions.SINUSOIDAL, positions.diagnose_sinusoidal),
-    "alibi": Kind(positions.ALIBI, positions.diagnose_alibi),
-    "rms_norm": Kind(norms.RMS, norms.diagnose_rms_norm),
-    "softmax": Kind(norms.SOFTMAX, norms.diagnose_softmax),
-    "decoder": Kind(DECODER, decoder.diagnose_decoder, DECODER.keys() - {"token_ids"}),
-}
+    "sinusoidal": _by_cases(positions.SINUSOIDAL, positions.sinusoidal, fields="length embed_dim",
+                            sizes=[(7, 10)], evidence=[(1, 2), (2, 2), (2, 4), (3, 4)]),
+    "alibi": _by_cases(positions.ALIBI, positions.alibi, fields="num_heads",
+                       sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
+    "rms_norm": _by_cases(functions.RMS, functions.rms_norm, fields="batch num_tokens size",
+                          sizes=[(2, 5, 7)], evidence=[(1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 3)], digits=1),
+    "softmax": Kind(functions.SOFTMAX, functions.diagnose_softmax),
+    "decoder": Kind(DECODER, decoder.diagnose_decoder, optional=DECODER.keys() - {"token_ids"}),
+}  # fmt: skip
 
-# Weaknesses that PyTorch shares are notes, not bugs. The value names the kinds for which this holds.
+# Weaknesses that PyTorch's own functions share: in these kinds, a finding of this name is a note, no bug.
 NOTES: dict[str, Set[str]] = {
     "nan_leak": KINDS.keys(),
     "weights_after_dropout": KINDS.keys(),
@@ -71,17 +129,18 @@ def diagnose(
 
     Args:
         candidate: a function, a module, or a class that makes one. Its arguments may have any order and the
-            usual names; without such names they are taken in the order of polyhead's.
+            usual names; without such names they are taken by position, in the order of `KINDS[kind].roles`.
         kind: what it is meant to be, one of `KINDS`, or "mask" for any of the masks. By default the kind
             follows from the signature, or else it is the kind that explains the results best.
-        seconds: the time limit of one call.
+        seconds: the time limit of one call, 2 by default.
         wording: the words in which the diagnosis prints.
 
     Returns:
         The diagnosis; it is true if no bug was found.
 
     Raises:
-        ValueError: `kind` is unknown, or it is not given and the signature fits several kinds.
+        ValueError: `kind` is unknown, or it is not given and the signature fits several kinds, or has no
+            arguments or cannot be read.
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
@@ -89,8 +148,8 @@ def diagnose(
     """
     kinds = [kind] if kind in KINDS else _possible_kinds(candidate, kind)
     diagnoses = []
-    for each in kinds:
-        diagnoses.append(_examine(candidate, each, seconds, wording))
+    for name in kinds:
+        diagnoses.append(_examine(candidate, name, seconds, wording))
         if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
             return diagnoses[-1]
     best = min(diagnoses, key=_rank)
@@ -105,11 +164,11 @@ def _examine(candidate: Any, kind: str, seconds: float, wording: Wording) -> Dia
     try:
         for finding in KINDS[kind].examine(trial):
             found.append(finding)
-    except Stopped as stop:
+    except CallFailed as stop:
         found.append(stop.finding)
-    found = [replace(each, wording=wording) for each in (*found, *trial.conduct.values())]
-    notes = tuple(each for each in found if kind in NOTES.get(each.name, ()))
-    return Diagnosis(kind, tuple(each for each in found if each not in notes), notes, wording)
+    found = [replace(finding, wording=wording) for finding in (*found, *trial.conduct.values())]
+    notes = tuple(finding for finding in found if kind in NOTES.get(finding.name, ()))
+    return Diagnosis(kind, tuple(finding for finding in found if finding not in notes), notes, wording)
 
 
 def _rank(diagnosis: Diagnosis) -> int:
@@ -117,26 +176,24 @@ def _rank(diagnosis: Diagnosis) -> int:
 
 
 def _possible_kinds(candidate: Any, kind: str | None) -> list[str]:
-    """Return the kinds that a candidate may be, by its arguments' names, or by how many they are."""
+    """Return the kinds that a candidate may be.
+
+    They are those whose names its arguments have; else those with as many required ones; else every kind.
+    """
     if kind not in (None, "mask"):
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
-    wanted = [*masks.KINDS] if kind == "mask" else [*KINDS]
     if kind is None and (module := _kind_of_module(candidate)):
         return [module]
-    parameters = [
-        parameter
-        for parameter in signature(candidate) or []
-        if parameter.kind is not parameter.VAR_POSITIONAL
-    ]
-    named = [name for name in wanted if _matches(candidate, KINDS[name])]
-    needed = sum(each.default is each.empty for each in parameters)
-    unnamed = [name for name in wanted if name != "decoder"]  # its argument has a name, or it is a module
-    found = named or [name for name in unnamed if len(KINDS[name].required) == needed] or unnamed
+    parameters = [p for p in signature(candidate) or [] if p.kind is not p.VAR_POSITIONAL]
     if kind is None and not parameters:
-        raise ValueError(
-            f"kind must be given, one of {', '.join(KINDS)}: the candidate's signature is unknown"
-        )
-    return found
+        kinds = ", ".join(KINDS)
+        raise ValueError(f"kind must be given, one of {kinds}: the candidate's signature is unknown")
+    names = [name for name in KINDS if kind is None or name.endswith("_mask")]
+    by_name = [name for name in names if _matches(candidate, KINDS[name])]
+    by_position = [name for name in names if name != "decoder"]  # its argument has a name, or it is a module
+    num_required = sum(p.default is p.empty for p in parameters)
+    by_number = [name for name in by_position if len(KINDS[name].required) == num_required]
+    return by_name or by_number or by_position
 
 
 def _kind_of_module(candidate: Any) -> str | None:
@@ -152,6 +209,6 @@ def _kind_of_module(candidate: Any) -> str | None:
 def _matches(candidate: Any, kind: Kind) -> bool:
     """Whether each required parameter has a name of one of the roles, and each required role a parameter."""
     parameters = signature(candidate) or []
-    names = {plain(each.name) for each in parameters if each.default is each.empty}
+    names = {plain(p.name) for p in parameters if p.default is p.empty}
     known = frozenset().union(*kind.roles.values())
     return bool(names) and names <= known and kind.required <= Binding(candidate, kind.roles).accepts

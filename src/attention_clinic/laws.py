@@ -4,10 +4,10 @@ A decoder is called with (token_ids, mask, cache) and returns logits; it may hav
 `documents` and `need_weights` as well. Where a law needs an argument that a decoder lacks, it returns None.
 
 Example:
-    >>> from attention_clinic.planted import planted
-    >>> float(causality(planted())), causality(planted("sees_ahead")) > 0.1
+    >>> from attention_clinic.planted import planted_decoder
+    >>> float(causality(planted_decoder())), causality(planted_decoder("sees_ahead")) > 0.1
     (0.0, True)
-    >>> print(look(lambda token_ids: planted()(token_ids)))
+    >>> print(look(lambda token_ids: planted_decoder()(token_ids)))
     None
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.adapter import Decoder, DecoderAdapter
+from attention_clinic.arguments import Decoder, DecoderAdapter
 from polyhead.modes import evaluation_mode
 
 _DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
@@ -52,8 +52,8 @@ class Law:
         >>> @Law
         ... def first(decoder, ids):
         ...     return gap(decoder(ids)[:, :1], decoder(ids[:, :1]))
-        >>> from attention_clinic.planted import planted
-        >>> float(first(planted()))
+        >>> from attention_clinic.planted import planted_decoder
+        >>> float(first(planted_decoder()))
         0.0
     """
 
@@ -91,17 +91,17 @@ class Law:
 def sample(
     decoder: DecoderAdapter, batch: int = 3, length: int = 11, vocab_size: int | None = None
 ) -> Tensor:
-    """Random token ids, always the same; none is the vocabulary's last, so that `other` can add 1."""
+    """Random token ids, always the same; none is the vocabulary's last, so that `other_tokens` can add 1."""
     vocab_size = vocab_size or decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
     generator = torch.Generator().manual_seed(0)
     return torch.randint(0, max(vocab_size - 1, 1), (batch, length), generator=generator)
 
 
-def other(ids: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
+def other_tokens(ids: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
     """The same token ids, with other tokens from `start` up to `stop`.
 
     Example:
-        >>> other(torch.tensor([[3, 1, 4]]), start=1)
+        >>> other_tokens(torch.tensor([[3, 1, 4]]), start=1)
         tensor([[3, 2, 5]])
     """
     changed = ids.clone()
@@ -137,13 +137,13 @@ def twice(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
 def causality(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Other tokens in the future change nothing before them."""
     now = ids.shape[1] // 2
-    return gap(decoder(ids)[:, :now], decoder(other(ids, now))[:, :now])
+    return gap(decoder(ids)[:, :now], decoder(other_tokens(ids, now))[:, :now])
 
 
 @Law
 def past(decoder: DecoderAdapter, ids: Tensor) -> float:
     """Other tokens in the past change what comes: 1.0 where they do not."""
-    return float(not gap(decoder(ids)[:, -1], decoder(other(ids, 0, -1))[:, -1]))
+    return float(not gap(decoder(ids)[:, -1], decoder(other_tokens(ids, 0, -1))[:, -1]))
 
 
 @Law
@@ -220,10 +220,10 @@ def docs(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
 def reach(decoder: DecoderAdapter, ids: Tensor) -> float | None:
     """What a token changes ends after num_layers · (window - 1) tokens: by how many it is off."""
     window, num_layers = (getattr(decoder.decoder, name, None) for name in ("window", "num_layers"))
-    if not window or not num_layers:
+    if not window or window == math.inf or not num_layers:
         return None
     first = ids[:1, :1].expand(1, num_layers * (window + 1) + 1)
-    moved = (decoder(first) != decoder(other(first, 0, 1))).any(dim=-1)[0]
+    moved = (decoder(first) != decoder(other_tokens(first, 0, 1))).any(dim=-1)[0]
     last = max([0, *moved.nonzero().flatten().tolist()])
     return float(abs(last - num_layers * (window - 1)))
 
@@ -234,7 +234,7 @@ def batch(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     length = ids.shape[1]
 
     def amid(size: int) -> Tensor:
-        rows, place = other(ids[:1].expand(size, -1)), size // 2
+        rows, place = other_tokens(ids[:1].expand(size, -1)), size // 2
         mask = torch.arange(length) >= torch.arange(size)[:, None] % length
         rows[place], mask[place] = ids[0], True
         return decoder(rows, **{"mask": mask} if decoder.takes("mask") else {})[place]
@@ -269,8 +269,8 @@ def parity(decoder: Decoder, right: Decoder, batch: int = 3, length: int = 11) -
     """Compare the logits with those of a right decoder of the same weights, which is no law.
 
     Example:
-        >>> from attention_clinic.planted import planted
-        >>> parity(planted("unscaled"), planted()) > 0.1
+        >>> from attention_clinic.planted import planted_decoder
+        >>> parity(planted_decoder("unscaled"), planted_decoder()) > 0.1
         True
     """
 

@@ -19,12 +19,12 @@ BUGS: tuple[str, ...] = tuple(CLASSES)
 PROBES: tuple[str, ...] = (*LAWS, "parity")
 
 
-def planted(bug: str = "none") -> SmallDecoder:
+def planted_decoder(bug: str = "none") -> SmallDecoder:
     """A small decoder in evaluation, with one of `BUGS`, or "none"; all of them have the same weights.
 
     Example:
         >>> from attention_clinic import diagnose
-        >>> diagnose(planted("kv_tiled")).names
+        >>> diagnose(planted_decoder("kv_tiled")).names
         ('kv_tiled',)
     """
     if bug == "none":
@@ -33,7 +33,7 @@ def planted(bug: str = "none") -> SmallDecoder:
 
 
 def right_twin(bug: str) -> SmallDecoder:
-    """The decoder that `planted(bug)` should be: the same options and weights, without the bug.
+    """The decoder that `planted_decoder(bug)` should be: the same options and weights, without the bug.
 
     Example:
         >>> right_twin("sinks_missing").layers[0].sinks.shape
@@ -57,7 +57,7 @@ def matrix() -> dict[str, dict[str, Deviation | None]]:
 @functools.cache
 def matrix_row(bug: str) -> dict[str, Deviation | None]:
     """The deviation that each of `PROBES` finds in one decoder; see `matrix`."""
-    decoder = planted(bug)
+    decoder = planted_decoder(bug)
     found = {name: law(decoder, vocab_size=VOCAB_SIZE) for name, law in LAWS.items()}
     return {**found, "parity": parity(decoder, right_twin(bug))}
 

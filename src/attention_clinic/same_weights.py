@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic import small_bugs
-from attention_clinic.adapter import DecoderAdapter
+from attention_clinic.arguments import DecoderAdapter
 from attention_clinic.laws import Deviation, gap
 from attention_clinic.planted import CLASSES
 from attention_clinic.small import SmallDecoder
@@ -90,8 +90,7 @@ Agrees = Callable[[nn.Module], bool]
 def _planted_names(twin: nn.Module, named: set[str], agrees: Agrees) -> tuple[str, ...] | None:
     """Which bugs, planted together with those that are named already, give the same logits."""
     before = tuple(CLASSES[name] for name in CLASSES if name in named)
-    several = (names for size in range(3) for names in itertools.combinations(_SILENT, size))
-    for names in several:
+    for names in (each for size in range(3) for each in itertools.combinations(_SILENT, size)):
         classes = (*(CLASSES[name] for name in names), *before)
         twin.__class__ = type("Ill", classes, {}) if classes else SmallDecoder
         if agrees(twin):

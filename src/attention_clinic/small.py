@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import torch
@@ -39,6 +40,11 @@ class SmallLayer(nn.Module):
         self.up, self.down = nn.Linear(EMBED_DIM, 2 * EMBED_DIM), nn.Linear(2 * EMBED_DIM, EMBED_DIM)
         self.sinks = nn.Parameter(torch.zeros(NUM_HEADS)) if sinks else None
 
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """Transform each token alone."""
+        output: Tensor = self.down(F.silu(self.up(x)))
+        return output
+
 
 class SmallDecoder(nn.Module):
     """Token ids to logits, in float64: rotary positions, grouped heads, a sliding window.
@@ -51,7 +57,9 @@ class SmallDecoder(nn.Module):
         (torch.Size([1, 3, 23]), torch.Size([1, 6, 3, 3]))
     """
 
-    num_layers = NUM_LAYERS
+    embed_dim, head_dim, num_heads, num_kv_heads, num_layers = (
+        EMBED_DIM, HEAD_DIM, NUM_HEADS, NUM_KV_HEADS, NUM_LAYERS,
+    )  # fmt: skip
 
     def __init__(
         self, window: int = 4, softcap: float | None = None, sinks: bool = False, learned: bool = False
@@ -61,13 +69,13 @@ class SmallDecoder(nn.Module):
         self.window, self.softcap, self.dropout = window, softcap, DROPOUT
         self.embedding = nn.Embedding(VOCAB_SIZE, EMBED_DIM)
         self.table = nn.Embedding(64, EMBED_DIM) if learned else None
-        self.rotary = nn.Identity() if learned else RotaryPositions(HEAD_DIM, pairs="halves")
+        self.rotary: Any = nn.Identity() if learned else RotaryPositions(HEAD_DIM, pairs="halves")
         self.layers: Any = nn.ModuleList(SmallLayer(sinks) for _ in range(NUM_LAYERS))
         self.norm, self.logits = nn.RMSNorm(EMBED_DIM, eps=1e-6), nn.Linear(EMBED_DIM, VOCAB_SIZE, bias=False)
 
     def new_cache(self) -> DecoderCache:
         """An empty cache for one batch of sequences."""
-        return DecoderCache(NUM_LAYERS)
+        return DecoderCache(self.num_layers)
 
     def forward(
         self,
@@ -79,23 +87,32 @@ class SmallDecoder(nn.Module):
         need_weights: bool = False,
     ) -> Tensor | tuple[Tensor, list[Tensor]]:
         """Logits, (batch, length, vocab_size), and with `need_weights` the weights of each layer."""
-        located, tokens = self.locate(token_ids, mask, cache, documents)
-        positions = located if positions is None else positions
+        _, tokens = positions_and_mask(token_ids, mask, cache)  # which keys are no padding
         num_cached = 0 if cache is None else cache.length
         inputs = MaskInputs(num_cached, token_ids.shape[1], tokens, documents, need_weights)
-        visible = self.visible(inputs).unsqueeze(-3)  # the same for every head
-        x = self.embedding(token_ids) + (0.0 if self.table is None else self.table(positions))
-        parts: list[Any] = [None] * NUM_LAYERS if cache is None else cache.begin(NUM_LAYERS, None)
+
+        @functools.cache
+        def view(decoder: SmallDecoder) -> tuple[Tensor, Tensor]:
+            located = decoder.locate(token_ids, mask, cache, documents) if positions is None else positions
+            return located, decoder.visible(inputs).unsqueeze(-3)  # the same for every head
+
+        x = self.embedding(token_ids) + (0.0 if self.table is None else self.table(view(self)[0]))
+        parts: list[Any] = [None] * self.num_layers if cache is None else cache.begin(self.num_layers, None)
         collected = []
-        for layer, part in zip(self.layers, parts, strict=True):
-            update, weights = self.attention(layer, layer.attention_norm(x), positions, visible, part)
+        for number, (layer, part) in enumerate(zip(self.layers, parts, strict=True)):
+            decoder = self.decoder_of(number)
+            update, weights = decoder.attention(layer, layer.attention_norm(x), *view(decoder), part)
             x = x + update
-            x = x + layer.down(F.silu(layer.up(layer.ffn_norm(x))))
+            x = x + layer.feed_forward(layer.ffn_norm(x))
             collected.append(weights)
         if cache is not None:
             cache.finish(parts, tokens, None)
         logits: Tensor = self.logits(self.norm(x))
         return (logits, collected) if need_weights else logits
+
+    def decoder_of(self, layer_number: int) -> SmallDecoder:
+        """The decoder whose methods compute a layer: a bug may be planted in some layers alone."""
+        return self
 
     def attention(
         self, layer: SmallLayer, x: Tensor, positions: Tensor, visible: Tensor, cache: LayerCache | None
@@ -113,12 +130,11 @@ class SmallDecoder(nn.Module):
 
     def locate(
         self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Positions, in which padding does not count, and which keys are no padding."""
-        positions, tokens = positions_and_mask(token_ids, mask, cache)
+    ) -> Tensor:
+        """Positions, in which padding does not count."""
         if documents is not None:  # the number of earlier tokens of the same document
-            positions = (documents[:, :, None] == documents[:, None]).tril().sum(dim=-1) - 1
-        return positions, tokens
+            return (documents[:, :, None] == documents[:, None]).tril().sum(dim=-1) - 1
+        return positions_and_mask(token_ids, mask, cache)[0]
 
     def visible(self, inputs: MaskInputs) -> Tensor:
         """Which keys each token may see: (length, num_keys), or with a batch before."""
@@ -138,7 +154,7 @@ class SmallDecoder(nn.Module):
     def heads(self, layer: SmallLayer, x: Tensor) -> list[Tensor]:
         """Queries, keys and values, each (batch, heads, length, head_dim)."""
         projected = (layer.query(x), layer.key(x), layer.value(x))
-        return [torch.unflatten(each, -1, (-1, HEAD_DIM)).transpose(1, 2) for each in projected]
+        return [torch.unflatten(each, -1, (-1, self.head_dim)).transpose(1, 2) for each in projected]
 
     def rotate(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Rotate queries and keys by their positions."""
@@ -148,11 +164,11 @@ class SmallDecoder(nn.Module):
 
     def shared(self, x: Tensor) -> Tensor:
         """Repeat keys or values for every query head: neighbours share one."""
-        return x.repeat_interleave(NUM_HEADS // NUM_KV_HEADS, dim=1)
+        return x.repeat_interleave(self.num_heads // self.num_kv_heads, dim=1)
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
         """(batch, num_heads, length, num_keys)."""
-        return self.cap(query @ key.mT / HEAD_DIM**0.5)
+        return self.cap(query @ key.mT / self.head_dim**0.5)
 
     def cap(self, scores: Tensor) -> Tensor:
         """Bound the scores by `softcap`, if there is one."""

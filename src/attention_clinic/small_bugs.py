@@ -12,15 +12,10 @@ from torch import Tensor
 
 from attention_clinic.small import (
     DROPOUT,
-    EMBED_DIM,
-    HEAD_DIM,
-    NUM_HEADS,
-    NUM_KV_HEADS,
     MaskInputs,
     SmallDecoder,
     SmallLayer,
 )
-from polyhead.cache import DecoderCache, positions_and_mask
 from polyhead.positions import RotaryPositions
 
 Right = SmallDecoder
@@ -81,8 +76,7 @@ class CacheUpperLeft(Planted):
 
     def visible(self, inputs: MaskInputs) -> Tensor:
         rows, columns = torch.arange(inputs.num_new), torch.arange(inputs.num_cached + inputs.num_new)
-        allowed = self.rule(rows[:, None], columns)
-        return Right.visible(self, inputs) if inputs.num_cached == 0 else allowed
+        return self.rule(rows[:, None], columns) if inputs.num_cached else Right.visible(self, inputs)
 
 
 class CacheOpen(Planted):
@@ -107,11 +101,8 @@ class CacheTrimmed(Planted):
 class CachePositions(Planted):
     """New tokens are counted from 0."""
 
-    def locate(
-        self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
-        _, tokens = positions_and_mask(token_ids, mask, cache)
-        return Right.locate(self, token_ids, mask, None, documents)[0], tokens
+    def locate(self, token_ids: Tensor, mask: Tensor | None, cache: Any, documents: Any) -> Tensor:
+        return Right.locate(self, token_ids, mask, None, documents)
 
 
 class PositionsIgnorePadding(Planted):
@@ -119,11 +110,8 @@ class PositionsIgnorePadding(Planted):
 
     options: ClassVar = {"learned": True}
 
-    def locate(
-        self, token_ids: Tensor, mask: Tensor | None, cache: DecoderCache | None, documents: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
-        _, tokens = positions_and_mask(token_ids, mask, cache)
-        return Right.locate(self, token_ids, None, cache, documents)[0], tokens
+    def locate(self, token_ids: Tensor, mask: Tensor | None, cache: Any, documents: Any) -> Tensor:
+        return Right.locate(self, token_ids, None, cache, documents)
 
 
 class PaddingIgnored(Planted):
@@ -167,7 +155,7 @@ class BatchMixed(Planted):
     """A mask of (batch, length, num_keys) lands on the heads where both are as many."""
 
     def weights(self, scores: Tensor, visible: Tensor, sinks: Tensor | None) -> Tensor:
-        mixed = visible.transpose(0, -3) if len(visible) == NUM_HEADS else visible
+        mixed = visible.transpose(0, -3) if len(visible) == self.num_heads else visible
         return Right.weights(self, scores, mixed, sinks)
 
 
@@ -196,7 +184,7 @@ class RotaryLayout(Planted):
     """Neighbours are paired where the weights were made for halves."""
 
     def rotate(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        rotary = RotaryPositions(HEAD_DIM, pairs="neighbours")
+        rotary = RotaryPositions(self.head_dim, self.rotary.base, "neighbours")
         return rotary(query, positions), rotary(key, positions)
 
 
@@ -204,7 +192,7 @@ class KvTiled(Planted):
     """All key heads are repeated one after another, not each on its own."""
 
     def shared(self, x: Tensor) -> Tensor:
-        return x.repeat(1, NUM_HEADS // NUM_KV_HEADS, 1, 1)
+        return x.repeat(1, self.num_heads // self.num_kv_heads, 1, 1)
 
 
 class Unscaled(Planted):
@@ -218,7 +206,7 @@ class ModelRoot(Planted):
     """The root of the model's size instead of the head's."""
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.cap(query @ key.mT / EMBED_DIM**0.5)
+        return self.cap(query @ key.mT / self.embed_dim**0.5)
 
 
 class SoftcapMissing(Planted):
@@ -244,5 +232,5 @@ class QueryBiasMissing(Planted):
 
     def heads(self, layer: SmallLayer, x: Tensor) -> list[Tensor]:
         query, key, value = Right.heads(self, layer, x)
-        bias = torch.unflatten(layer.query.bias, -1, (-1, 1, HEAD_DIM))
+        bias = torch.unflatten(layer.query.bias, -1, (-1, 1, self.head_dim))
         return [query - bias, key, value]

@@ -27,13 +27,13 @@ from attention_clinic.diagnosis import Finding
 SECONDS = 2.0
 
 
-class Stopped(Exception):
+class CallFailed(Exception):
     """A call without a usable output; `finding` says why, `error` is what was raised, if anything was.
 
     Example:
         >>> try:
         ...     Trial(None).call(lambda: 1 / 0)
-        ... except Stopped as stop:
+        ... except CallFailed as stop:
         ...     print(stop.finding)
         ✗ Your function stopped with ZeroDivisionError: division by zero.
     """
@@ -78,7 +78,7 @@ class Trial:
         """Call `function` with copies of the tensors.
 
         Raises:
-            Stopped: the function raises something, or takes longer than `seconds`.
+            CallFailed: the function raises something, or takes longer than `seconds`.
         """
         inputs: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
         tensors = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
@@ -91,24 +91,25 @@ class Trial:
                 named = {name: passed[name] for name in kwargs}
                 return call_with_timeout(self.seconds, lambda: function(*positional, **named))
         except TimeIsUp:
-            raise Stopped(Finding("never_ends", _named(kwargs), details={"seconds": self.seconds})) from None
+            finding = Finding("never_ends", _named(kwargs), details={"seconds": self.seconds})
+            raise CallFailed(finding) from None
         except (Exception, SystemExit, GeneratorExit) as error:
             details = {"error": f"{type(error).__name__}: {error}"}
-            raise Stopped(Finding("raises", _named(kwargs), details=details), error) from error
+            raise CallFailed(Finding("raises", _named(kwargs), details=details), error) from error
         finally:
             for name, tensor in tensors.items():
-                if not _unchanged(tensor, copies[name]):
+                if not identical(tensor, copies[name]):
                     self._note("mutates", _named(kwargs), tensor, copies[name], argument=name)
 
     def tensor(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
         """Call `function`, of which the output, alone or first of several, must be a tensor.
 
         Raises:
-            Stopped: also if the output is anything else.
+            CallFailed: also if the output is anything else.
         """
         output = first_output(self.call(function, *args, **kwargs))
         if not is_dense(output):
-            raise Stopped(Finding("no_tensor", _named(kwargs), details={"kind": kind_of(output)}))
+            raise CallFailed(Finding("no_tensor", _named(kwargs), details={"kind": kind_of(output)}))
         return output
 
     def _note(
@@ -121,9 +122,7 @@ class Trial:
         """Capture what is printed, and restore random numbers, gradients and the default dtype."""
         before = torch.is_grad_enabled(), torch.get_default_dtype()
         random = torch.get_rng_state()
-        torch.default_generator.manual_seed(
-            self.calls
-        )  # another seed for each call: chance shows as a difference
+        torch.default_generator.manual_seed(self.calls)  # another each time: chance shows as a difference
         printed = io.StringIO()
         try:
             with contextlib.ExitStack() as stack:
@@ -246,13 +245,11 @@ def kind_of(thing: object) -> str:
     return type(thing).__name__
 
 
-def _unchanged(before: Tensor, after: Tensor) -> bool:
-    if before.shape != after.shape or before.dtype != after.dtype:
+def identical(one: Tensor, other: Tensor) -> bool:
+    """The same shape and dtype and the same numbers, NaN included."""
+    if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    same = before.detach() == after.detach()
-    if before.is_floating_point():
-        same = same | (before.detach().isnan() & after.detach().isnan())
-    return bool(same.all())
+    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _named(kwargs: dict[str, Any]) -> dict[str, Any]:

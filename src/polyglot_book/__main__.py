@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from polyglot_book.commands import NOTEBOOKS
 from polyglot_book.config import Book
+from polyglot_book.violations import NOTEBOOKS
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -22,7 +22,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     for name, text in {
         "check": "run every check",
         "lab": "copy the notebooks to lab/, to work in; existing copies stay",
-        "pending": "list the notebooks that are not what their chapters and the library make",
+        "outdated": "list the notebooks that are not what their chapters and the library make",
         "sync": "copy the reference's code cells, and missing cells, to the translations",
         "translations": "show how many cells of each language are current, stale or missing",
     }.items():
@@ -53,10 +53,10 @@ def _run(arguments: argparse.Namespace) -> bool:
 
             if names := copy_notebooks(book):
                 print(f"{len(names)} notebooks copied to {LAB}/")
-        case "pending":
-            from polyglot_book.notebooks import pending
+        case "outdated":
+            from polyglot_book.notebooks import outdated
 
-            if names := pending(book):
+            if names := outdated(book):
                 few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
                 print(f"Notebooks older than their chapters or the library (run `{NOTEBOOKS}`): {few}")
             return not names
@@ -67,17 +67,17 @@ def _run(arguments: argparse.Namespace) -> bool:
             print(*violations, summary(book, violations), sep="\n")
             return not violations
         case "translations":
-            from polyglot_book.translations import check_translations, table
+            from polyglot_book.translations import check_translations, progress_table
 
             violations = check_translations(book)
-            print(table(book), *violations, sep="\n")
+            print(progress_table(book), *violations, sep="\n")
             return not violations
         case "sync":
-            from polyglot_book.edits import sync
+            from polyglot_book.translations import sync
 
             sync(book)
         case "mark":
-            from polyglot_book.edits import mark
+            from polyglot_book.translations import mark
 
             mark(book, arguments.cell)
     return True

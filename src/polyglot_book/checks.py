@@ -1,15 +1,51 @@
-"""Runs every check of a book."""
+"""Runs every check of a book; checks what no language changes, the contents, and the stored notebooks.
+
+In the notebooks it finds what nbval accepts: cells never executed, old text, bitmaps, output on stderr.
+"""
 
 from __future__ import annotations
 
-from polyglot_book.chapters import read_all
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+from nbformat import NotebookNode
+
+from polyglot_book.chapters import read_all, stems
 from polyglot_book.config import Book
-from polyglot_book.outputs import check_notebooks
-from polyglot_book.parity import check_parity
-from polyglot_book.toc import check_toc
-from polyglot_book.translations import check_translations
-from polyglot_book.violations import Violation
+from polyglot_book.ipynb import (
+    SVG,
+    NotebookError,
+    alternative_text,
+    is_solution,
+    is_starter,
+    read_notebook,
+    tags,
+)
+from polyglot_book.markdown import CellParts, parse_cell
+from polyglot_book.notebooks import make_notebook, orphans
+from polyglot_book.translations import check_translations, translated_cells
+from polyglot_book.violations import NOTEBOOKS, Violation
 from polyglot_book.wording import check_wording
+
+TOC = "_toc.yml"
+_PAGE_LINK = re.compile(r"([\w-]+)\.(?:ipynb|md)(?:#.*)?")
+_COUNTS = (
+    ("links", "link to the same places, as often"),
+    ("formulas", r"only the words in \text{…} may differ"),
+    ("code", "keep the same `code` in the prose"),
+    ("directives", "use the same directives, roles and fences"),
+)
+_BITMAPS = ("image/png", "image/jpeg", "image/gif")
+_MACHINE_PATH = re.compile(
+    r"(?<![\w.:/])/(?:home|Users|root|tmp|var|opt|usr|private|mnt|work|workspace|builds?|srv|data)/[\w.@-]+"
+    r"|\b[A-Za-z]:\\+(?:Users|Windows|Program|tmp|Temp)\b"
+)
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
+_AGAIN = f"run `{NOTEBOOKS}`"
+_Finding = tuple[str, str, str]  # the cell's id, what is wrong, what to do
 
 
 def check_book(book: Book) -> list[Violation]:
@@ -27,5 +63,169 @@ def summary(book: Book, violations: list[Violation]) -> str:
     """Summarize in one line what was checked and how many violations there are."""
     chapters, _ = read_all(book)
     cells = sum(len(chapter.cells) for chapter in chapters.values())
-    stems = len({stem for _, stem in chapters})
-    return f"{stems} chapters, {len(book.languages)} languages, {cells} cells: {len(violations)} violations"
+    count = len({stem for _, stem in chapters})
+    numbers = {"chapter": count, "language": len(book.languages), "cell": cells, "violation": len(violations)}
+    *checked, found = (f"{number} {noun}{'' if number == 1 else 's'}" for noun, number in numbers.items())
+    return f"{', '.join(checked)}: {found}"
+
+
+def check_parity(book: Book) -> list[Violation]:
+    """Compare every Markdown cell with the reference's cell of the same id."""
+    return [
+        Violation(chapter.file, cell.id, *finding)
+        for code, chapter, cell, other in translated_cells(book)
+        if other and cell.kind == other.kind == "markdown"
+        for finding in _differences(
+            parse_cell(other.source, book.reference.code, book.extensions),
+            parse_cell(cell.source, code, book.extensions),
+        )
+    ]
+
+
+def _differences(expected: CellParts, actual: CellParts) -> Iterator[tuple[str, str]]:
+    if expected.headings != actual.headings:
+        problem = f"headings of levels {actual.headings} where the reference has {expected.headings}"
+        yield problem, "give the headings the same levels, in order"
+    for name, remedy in _COUNTS:
+        if difference := _difference(getattr(expected, name), getattr(actual, name)):
+            yield f"{name}: {difference}", remedy
+
+
+def _difference(expected: Counter[str], actual: Counter[str]) -> str:
+    differences = (("lacks", expected - actual), ("adds", actual - expected))
+    return " and ".join(
+        f"{word} {', '.join(map(repr, counter.elements()))}" for word, counter in differences if counter
+    )
+
+
+def check_toc(book: Book) -> list[Violation]:
+    """Compare the table of contents with the chapters, and check the links between chapters."""
+    return [*_toc_entries(book), *_page_links(book)]
+
+
+def _toc_entries(book: Book) -> Iterator[Violation]:
+    path = book.root / TOC
+    if not path.is_file():
+        return
+    try:
+        entries = list(_pages(yaml.safe_load(path.read_text(encoding="utf-8"))))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        yield Violation(TOC, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
+        return
+    chapters = [f"{book.folder}/{code}/{stem}" for code in book.languages for stem in stems(book, code)]
+    for page in chapters:
+        if page not in entries:
+            yield Violation(TOC, "", f"it lacks the chapter {page}", f"add `- file: {page}`")
+    for page in entries:
+        if page not in chapters and not any((book.root / page).parent.glob(f"{(book.root / page).name}.*")):
+            yield Violation(TOC, "", f"it has {page}, which does not exist", "write it, or remove the line")
+
+
+def _pages(value: Any) -> Iterator[str]:
+    """List the pages of a table of contents, at any depth, without their endings."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if key in ("file", "root") and isinstance(each, str):
+                yield re.sub(r"\.(ipynb|md|rst)$", "", each)
+            else:
+                yield from _pages(each)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for each in value:
+            yield from _pages(each)
+
+
+def _page_links(book: Book) -> Iterator[Violation]:
+    """Find the links to a chapter that the language lacks."""
+    present = {code: stems(book, code) for code in book.languages}
+    for code, chapter, cell, _ in translated_cells(book):
+        links = parse_cell(cell.source, code, book.extensions).links if cell.kind == "markdown" else ()
+        for link in links:
+            if (page := _PAGE_LINK.fullmatch(link)) and page[1] not in present[code]:
+                problem = f"a link to {link}: there is no chapter {page[1]} in {code}"
+                yield Violation(chapter.file, cell.id, problem, "write the chapter, or correct the link")
+
+
+def check_notebooks(book: Book) -> list[Violation]:
+    """Compare every notebook with its chapter, and find what its outputs must not hold."""
+    violations = [
+        Violation(book.relative(path), "", "a notebook without a chapter", f"{_AGAIN}, which removes it")
+        for path in orphans(book)
+    ]
+    for (code, stem), chapter in read_all(book)[0].items():
+        path = book.notebooks_dir(code) / f"{stem}.ipynb"
+        try:
+            notebook = read_notebook(path)
+            findings = [*_compare(make_notebook(chapter), notebook), *_outputs(notebook, book)]
+        except FileNotFoundError:
+            findings = [("", f"{chapter.file} has no notebook", _AGAIN)]
+        except NotebookError:
+            findings = [("", "not a valid notebook", _AGAIN)]
+        violations += [Violation(book.relative(path), *finding) for finding in findings]
+    return violations
+
+
+def _compare(expected: NotebookNode, actual: NotebookNode) -> Iterator[_Finding]:
+    """Compare a notebook with what its chapter makes, except for its outputs."""
+    if (expected.metadata, expected.nbformat_minor) != (actual.metadata, actual.nbformat_minor):
+        yield "", "its metadata is not what the chapter makes", _AGAIN
+    cells, others = (
+        {cell.id: (cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells}
+        for notebook in (expected, actual)
+    )
+    if list(cells) != list(others) and cells.keys() == others.keys():
+        yield "", "its cells are in another order than the chapter's", _AGAIN
+    for cell_id in {**cells, **others}:
+        if cells.get(cell_id) != others.get(cell_id):
+            yield cell_id, "it differs from the chapter's cell", f"edit the chapter, then {_AGAIN}"
+
+
+def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
+    number = 0
+    for cell in notebook.cells:
+        if "execution" in cell.metadata:
+            yield cell.id, "execution timestamps", _AGAIN
+        if cell.cell_type != "code":
+            continue
+        number += 1
+        if cell.execution_count is None:
+            yield cell.id, "never executed", _AGAIN
+        elif cell.execution_count != number:
+            yield cell.id, f"executed as number {cell.execution_count}, expected {number}", _AGAIN
+        if cell.outputs and is_starter(cell):
+            yield cell.id, "the output of a starter", _AGAIN
+        for output in cell.outputs:
+            yield from ((cell.id, *finding) for finding in _output(cell, output))
+        if is_solution(cell) and book.verdicts:
+            lines = [line for output in cell.outputs for text in _texts(output) for line in text.splitlines()]
+            judged = [line for line in lines if line.startswith(tuple(book.verdicts.values()))]
+            # The last verdict counts: a solution may show a mistake first.
+            if judged and judged[-1].startswith(book.verdicts["wrong"]):
+                yield cell.id, f"its check calls the solution wrong: {judged[-1]}", "correct one of them"
+
+
+def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str]]:
+    if output.output_type == "error" and "raises-exception" not in tags(cell):
+        yield f"stored error {output.ename}", "correct the code, or tag it raises-exception"
+    if output.output_type == "stream" and output.name == "stderr":
+        start = " ".join(output.text.split())[:80]
+        yield f"output on stderr: {start}", "remove the cause of the warning"
+    data = output.get("data", {})
+    for kind in _BITMAPS:
+        if kind in data:
+            yield f"a bitmap ({kind}), which nbval does not compare", "draw it as SVG"
+    if SVG in data and not alternative_text(cell).strip():
+        yield "a figure without alternative text", "describe it under mystnb: image: alt"
+    texts = _texts(output)
+    for pattern, what in ((_MACHINE_PATH, "a path of one machine"), (_ADDRESS, "a memory address")):
+        if match := next(filter(None, map(pattern.search, texts)), None):
+            yield f"{what} in its output: {match.group()}", "print what every machine prints"
+
+
+def _texts(output: NotebookNode) -> list[str]:
+    """List the texts of an output, of every kind."""
+    match output.output_type:
+        case "stream":
+            return [output.text]
+        case "error":
+            return [output.evalue, *output.traceback]
+    return [value for value in output.data.values() if isinstance(value, str)]

@@ -1,15 +1,41 @@
-"""Reads from `_config.yml` which languages a book has and where its parts are."""
+"""Reads from `_config.yml` which languages a book has and where its parts are, by JSON schemas."""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
+from jsonschema import Draft202012Validator as Validator
 
-from polyglot_book.schema import load_schema, problems
+
+def load_schema(name: str) -> dict[str, Any]:
+    """Read a schema of this package, from `schemas/`.
+
+    >>> load_schema("cell")["required"]
+    ['id']
+    """
+    schema: dict[str, Any] = json.loads((Path(__file__).parent / "schemas" / f"{name}.json").read_bytes())
+    return schema
+
+
+def problems(value: object, schema: Mapping[str, Any]) -> list[str]:
+    """List what is wrong with a value from YAML; the `description` of a schema is what it expects.
+
+    >>> problems({"tags": 5}, load_schema("cell"))
+    ["expected a header with an id, got {'tags': 5}", 'tags: expected a list of words, got 5']
+    """
+    wrong = []
+    for error in Validator(schema, format_checker=Validator.FORMAT_CHECKER).iter_errors(value):
+        path = "".join(f"{key}: " for key in error.absolute_path)
+        expected = error.schema.get("description")
+        wrong.append(path + (f"expected {expected}, got {error.instance!r}" if expected else error.message))
+    return wrong
+
 
 _SCHEMA = load_schema("config")
 
@@ -78,13 +104,6 @@ def folder_from(value: object) -> str:
         raise ConfigError(f"polyglot_folder: {error}") from None
 
 
-class Verdicts(NamedTuple):
-    """How the lines begin in which a check judges an answer."""
-
-    right: str
-    wrong: str
-
-
 @dataclass(frozen=True)
 class Book:
     """A book in several languages.
@@ -95,7 +114,7 @@ class Book:
         folder: The folder of the pages, relative to the root: `<folder>/<code>/<stem>.ipynb`.
         terms: The terminology file, where there is one.
         library: Folders whose content decides what notebooks compute.
-        verdicts: How checks judge answers, where they do.
+        verdicts: How the lines begin in which a check calls an answer "right" or "wrong", where checks do.
         language_call: The function whose argument is the language's code, the one difference between the
             code cells of two languages; "" where there is none.
         extensions: The extensions of MyST that the pages use.
@@ -106,7 +125,7 @@ class Book:
     folder: str = "book"
     terms: Path | None = None
     library: tuple[Path, ...] = ()
-    verdicts: Verdicts | None = None
+    verdicts: Mapping[str, str] = field(default_factory=dict)
     language_call: str = ""
     extensions: tuple[str, ...] = ()
 
@@ -154,14 +173,14 @@ class Book:
         for each in library:
             if not each.is_dir():
                 raise ConfigError(f"{path}: polyglot_library: {each.relative_to(root)} is not a folder")
-        terms, verdicts = settings.get("polyglot_terms"), settings.get("polyglot_verdicts")
+        terms = settings.get("polyglot_terms")
         return cls(
             root,
             languages_from(settings["polyglot_languages"]),
             folder_from(settings.get("polyglot_folder", "book")),
             terms=root / terms if terms else None,
             library=library,
-            verdicts=Verdicts(**verdicts) if verdicts else None,
+            verdicts=settings.get("polyglot_verdicts", {}),
             language_call=settings.get("polyglot_language_call", ""),
             extensions=tuple(document.get("parse", {}).get("myst_enable_extensions", ())),
         )

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polyglot_book.exercises import EXERCISE_CLASS
-
+# How a chapter's text marks an exercise.
+EXERCISE_CLASS = "exercise"  # of the admonition
+EXERCISE_PREFIX = "exercise-"  # of the id of its cell
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n(.*)", re.DOTALL)
 _HEADING = re.compile(r"^# +(.+?) *$", re.MULTILINE)
 # An admonition of the class `exercise` at the beginning of a cell, and what follows up to the next text.
@@ -49,7 +50,7 @@ class Contents(NamedTuple):
 
 
 def overview(folder: str | Path = ".") -> dict[str, Contents]:
-    """Read the contents of each chapter, in their order.
+    r"""Read the contents of each chapter, in their order.
 
     The source is the chapters' text if it is beside the notebooks, else the notebooks. A page without `needs`
     in its front matter, such as an index, is not a chapter.
@@ -59,6 +60,18 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
 
     Returns:
         The contents by the chapters' stems.
+
+    Raises:
+        ValueError: A chapter has no title, or its `needs` or `minutes` are not of the right type.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as root:
+        ...     chapters = Path(root, "chapters/en")
+        ...     chapters.mkdir(parents=True)
+        ...     _ = Path(chapters, "01-sums.md").write_text("---\nneeds: []\nminutes: 5\n---\n\n# Sums")
+        ...     overview(Path(root, "book/en"))
+        {'01-sums': Contents(title='Sums', needs=[], minutes=5, exercises=[])}
     """
     here = Path(folder).resolve()
     texts = here.parents[1] / "chapters" / here.name
@@ -81,7 +94,17 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
 
 
 def outline(folder: str | Path = ".") -> dict[str, tuple[str, list[str]]]:
-    """Return each chapter's title and the chapters that it needs, as `overview` reads them."""
+    r"""Return each chapter's title and the stems of the chapters that it needs, as `overview` reads them.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as root:
+        ...     chapters = Path(root, "chapters/en")
+        ...     chapters.mkdir(parents=True)
+        ...     _ = Path(chapters, "02-means.md").write_text("---\nneeds: [01-sums]\n---\n\n# Means")
+        ...     outline(Path(root, "book/en"))
+        {'02-means': ('Means', ['01-sums'])}
+    """
     return {stem: (each.title, each.needs) for stem, each in overview(folder).items()}
 
 

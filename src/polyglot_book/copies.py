@@ -10,27 +10,27 @@ import copy
 import re
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import takewhile
 from typing import Any
 
 import nbformat
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.colon_fence import colon_fence_plugin
 from nbformat import NotebookNode
 
-from polyglot_book.commonmark import to_commonmark
 from polyglot_book.config import Book
-from polyglot_book.ipynb import (
-    SVG,
-    alternative_text,
-    code_cells,
-    is_solution,
-    read_notebook,
-    write_notebook,
-)
+from polyglot_book.ipynb import SVG, alternative_text, code_cells, is_solution, read_notebook, write_notebook
 
 _v4: Any = nbformat.v4  # its functions carry no types
 _new_node: Any = NotebookNode
 # The folder of the copies, below the book's root.
 LAB = "lab"
 _LINK = re.compile(r"\]\(((?:[\w-]+\.ipynb)?)((?:#[\w-]+)?)\)")
+_PARSER = MarkdownIt("commonmark").use(colon_fence_plugin)
+_FENCE = re.compile(r"^ {0,3}(?::::|```|~~~)", re.MULTILINE)
+_DIRECTIVE = re.compile(r"\{(\w+)\} *(.*)")
+_OPTION = re.compile(r":[\w-]+:")
 # From the stem of another page of the same language, and an anchor with its `#` or "", to an address.
 Address = Callable[[str, str], str]
 
@@ -97,6 +97,44 @@ def _figure(svg: str, alt: str) -> NotebookNode:
     html = f'<img alt="{escape(alt)}" src="{address}">'
     node: NotebookNode = _new_node({"text/html": html, "text/plain": alt})
     return node
+
+
+def to_commonmark(text: str) -> str:
+    r"""Rewrite admonitions as quotations with a bold title, and dropdowns as `<details>`.
+
+    Other directives stay as they are.
+
+    >>> print(to_commonmark(":::{admonition} Why?\n:class: exercise\nSay it.\n:::"))
+    > **Why?**
+    >
+    > Say it.
+    """
+    if not _FENCE.search(text):
+        return text
+    lines = text.split("\n")
+    for token in reversed(_PARSER.parse(text)):
+        if token.type in {"colon_fence", "fence"} and token.level == 0 and token.map:
+            start, end = token.map
+            if replacement := _directive(token):
+                # Without an empty line, the next line would belong to the quotation.
+                follows = end < len(lines) and lines[end].strip()
+                lines[start:end] = [*replacement, ""] if follows else replacement
+    return "\n".join(lines)
+
+
+def _directive(token: Token) -> list[str] | None:
+    """Return a directive as CommonMark, None where it has no such form."""
+    directive = _DIRECTIVE.fullmatch(token.info.strip())
+    if directive is None or directive[1] not in {"admonition", "dropdown"}:
+        return None
+    lines = token.content.rstrip("\n").split("\n")
+    options = list(takewhile(_OPTION.match, lines))
+    body = to_commonmark("\n".join(lines[len(options) :]).strip("\n")).split("\n")
+    if directive[1] == "dropdown":
+        # Between HTML, Markdown begins and ends at an empty line.
+        summary = f"<summary>{_PARSER.renderInline(directive[2])}</summary>"
+        return ["<details>", summary, "", *body, "", "</details>"]
+    return [f"> {line}".rstrip() for line in (f"**{directive[2]}**", "", *body)]
 
 
 def install_code(package: str, arguments: Sequence[str]) -> str:

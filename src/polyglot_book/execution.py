@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from polyglot_book.ipynb import is_starter
 
 _new_node: Any = NotebookNode  # its methods carry no types
 PROFILES = "_build/ipython"  # the folder of IPython's profiles, each as long as its notebook runs
-LIMIT = 900.0  # seconds a cell may take: ten times what the slowest takes, for slow machines
 PATIENCE = 60.0  # seconds after which a cell counts as slow
 TERMS_VARIABLE = "POLYGLOT_TERMS"
 # One thread, because sums of floats differ with the number of threads.
@@ -30,6 +30,8 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYDEVD_DISABLE_FI
 _REMOVED = ("MPLBACKEND", "PYTHONWARNINGS")
 # Otherwise every kernel warns on stderr that it talks to this process unencrypted.
 _KERNEL_OPTIONS = ["--HistoryManager.enabled=False", "--IPKernelApp.log_level=ERROR"]
+# A port is chosen before the kernel takes it, and another may be faster; a socket has a name of its own.
+_TRANSPORT = "ipc" if os.name == "posix" else "tcp"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PATH = re.compile(r"(?:~|[A-Za-z]:)?(?:[/\\][^/\\\s:'\"<>\x1b]+)*[/\\]([^/\\\s:'\"<>\x1b]+\.py)")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
@@ -57,11 +59,7 @@ class _ThisPython(KernelSpecManager):
 
 
 async def execute(
-    notebook: NotebookNode,
-    folder: Path,
-    profile: Path,
-    limit: float,
-    warn: Callable[[str], None],
+    notebook: NotebookNode, folder: Path, profile: Path, limit: float, warn: Callable[[str], None]
 ) -> tuple[str, ...] | None:
     """Execute every code cell of a notebook in a folder, and put the outputs into the notebook.
 
@@ -79,7 +77,12 @@ async def execute(
     Raises:
         CellFailure: A cell raised that is not tagged `raises-exception`, took too long, or ended the kernel.
     """
-    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=_ThisPython())
+    # The path of a socket has at most a hundred characters: that of a temporary folder is short.
+    sockets = tempfile.TemporaryDirectory(prefix="kernel-")
+    manager = AsyncKernelManager(
+        kernel_name="python3", kernel_spec_manager=_ThisPython(), transport=_TRANSPORT,
+        connection_file=f"{sockets.name}/kernel.json",
+    )  # fmt: skip
     client = NotebookClient(notebook, km=manager, timeout=None, record_timing=False)
     loop = asyncio.get_running_loop()
     environment = {name: value for name, value in os.environ.items() if name not in _REMOVED} | ENVIRONMENT
@@ -105,6 +108,7 @@ async def execute(
         if client.kc is not None:
             client.kc.stop_channels()
         await manager.shutdown_kernel(now=True)  # a request to shut down may take seconds
+        sockets.cleanup()
         shutil.rmtree(profile, ignore_errors=True)
 
 

@@ -6,17 +6,20 @@ notebook is up to date if there is a run with the present input and the present 
 after a switch of branches, or when a change is undone, nothing is executed again.
 
 The last run of each notebook is committed, in `runs.jsonl` beside the notebooks, for fresh clones; earlier
-runs on this machine are in a file below `_build`, which may be lost.
+runs on this machine are in a file below `_build`, which may be lost. So is a file of what was up to date when
+it was last compared, so that only what has changed since then is parsed.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -24,11 +27,11 @@ from nbformat import NotebookNode
 
 from polyglot_book.config import Book
 from polyglot_book.contents import outline, overview
-from polyglot_book.files import write_atomically
-from polyglot_book.ipynb import code_cells, is_starter, tags
+from polyglot_book.ipynb import code_cells, is_starter, tags, write_atomically
 
 RUNS = "runs.jsonl"
 HISTORY = "_build/runs.jsonl"
+VERIFIED = "_build/verified.json"
 _SITE_ONLY = {".js", ".css", ".html"}  # no notebook reads them
 _RUNS_OF_A_NOTEBOOK = 20  # in this machine's history
 
@@ -52,8 +55,12 @@ def _library_files(book: Book) -> Iterator[tuple[str, bytes]]:
                 yield book.relative(path), path.read_bytes()
 
 
-def _hash(value: Any) -> str:
-    """Hash a value of JSON's types."""
+def short_hash(value: Any) -> str:
+    """Hash a value of JSON's types.
+
+    >>> short_hash([1, "a"])
+    '4a72386a027702c1'
+    """
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -82,7 +89,7 @@ def execution_key(cell: NotebookNode) -> tuple[str, str, bool, bool]:
 
 def result_hash(notebook: NotebookNode) -> str:
     """Hash what an execution stores: the executed code and its outputs."""
-    return _hash([[execution_key(cell), cell.outputs] for cell in code_cells(notebook)])
+    return short_hash([[execution_key(cell), cell.outputs] for cell in code_cells(notebook)])
 
 
 @dataclass(frozen=True)
@@ -126,34 +133,48 @@ class Inputs:
     """What outputs depend on beside the code, as it is when this object is made."""
 
     def __init__(self, book: Book) -> None:
-        self._book, self._library = book, library_hash(book)
+        self._book = book
         self._text = book.terms.read_bytes() if book.terms and book.terms.is_file() else b""
 
-    def of_chapter(self, language: str, text: str) -> list[Any]:
-        """Return what a chapter reads: the library, and the other chapters' contents where it lists them."""
+    def lists(self, language: str, text: str) -> list[Any]:
+        """Return the contents of the other chapters where a chapter's text lists them."""
         folder = self._book.notebooks_dir(language)
-        lists = [each(folder) for each in (outline, overview) if f"{each.__name__}(" in text]
-        return [self._library, lists] if lists else [self._library]
+        return [each(folder) for each in (outline, overview) if f"{each.__name__}(" in text]
 
-    def hash(self, chapter: list[Any], terms: tuple[str, ...] | None) -> str:
+    @cached_property
+    def unparsed(self) -> str:
+        """The hash of all that every comparison reads: library, terminology, settings, this package."""
+        settings = [self._book.root / name for name in ("_config.yml", "_toc.yml")]
+        files = [*settings, *sorted(Path(__file__).parent.rglob("*.py"))]
+        read = [(path.name, path.read_bytes()) for path in files if path.is_file()]
+        return hashlib.sha256(repr([*_library_files(self._book), *read, self._text]).encode()).hexdigest()[
+            :16
+        ]
+
+    def hash(self, lists: list[Any], terms: tuple[str, ...] | None) -> str:
         """Hash what a run of a notebook reads.
 
         Args:
-            chapter: The result of `of_chapter`.
+            lists: The result of the method `lists`.
             terms: The entries of the terminology. None means all of them if the terminology is a file of the
                 library, else none: then only the checks of the text read it.
         """
+        chapter = [self._library, lists] if lists else [self._library]
         if terms is None:
             path = self._book.terms
             inside = any(path and path.is_relative_to(folder) for folder in self._book.library)
-            return _hash([chapter, hashlib.sha256(self._text).hexdigest() if inside else ""])
-        return _hash([chapter, [[path, self._entry(path)] for path in terms]])
+            return short_hash([chapter, hashlib.sha256(self._text).hexdigest() if inside else ""])
+        return short_hash([chapter, [[path, self._entry(path)] for path in terms]])
 
     def _entry(self, path: str) -> Any:
         entry: Any = self._document
         for key in path.split("/") if path else ():
             entry = entry.get(key) if isinstance(entry, dict) else None
         return entry
+
+    @cached_property
+    def _library(self) -> str:
+        return library_hash(self._book)
 
     @cached_property
     def _document(self) -> Any:
@@ -181,10 +202,14 @@ class Runs:
         earlier = [each for each in self._runs.get(run.notebook, ()) if each != run]
         self._runs[run.notebook] = [run, *earlier][:_RUNS_OF_A_NOTEBOOK]
 
-    def find(self, notebook: str, result: str, inputs: Inputs, chapter: list[Any]) -> Run | None:
+    def last(self, notebook: str) -> Run | None:
+        """Return the last run of a notebook."""
+        return next(iter(self._runs.get(notebook, ())), None)
+
+    def find(self, notebook: str, result: str, inputs: Inputs, lists: list[Any]) -> Run | None:
         """Find a run of a notebook with the present result and the present input."""
         for run in self._runs.get(notebook, ()):
-            if run.result == result and run.inputs == inputs.hash(chapter, run.terms):
+            if run.result == result and run.inputs == inputs.hash(lists, run.terms):
                 return run
         return None
 
@@ -197,3 +222,24 @@ class Runs:
             data = "".join(f"{run}\n" for run in lines).encode()
             if not path.is_file() or path.read_bytes() != data:
                 write_atomically(path, data)
+
+
+class Verified:
+    """For each notebook that a comparison found up to date, the hashes of its inputs and of its files."""
+
+    def __init__(self, book: Book) -> None:
+        self._path = book.root / VERIFIED
+        try:
+            self._hashes = dict(json.loads(self._path.read_bytes()))
+        except (OSError, ValueError, TypeError):  # it may be lost
+            self._hashes = {}
+
+    def has(self, notebook: str, *hashes: str) -> bool:
+        """Return whether a notebook was up to date with this hash of inputs, and with this one of files."""
+        return bool(hashes == tuple(self._hashes.get(notebook, ()))[: len(hashes)])
+
+    def write(self, found: Mapping[str, Sequence[str]]) -> None:
+        """Add what a comparison has found."""
+        with contextlib.suppress(OSError):  # it saves time, and nothing depends on it
+            if found:
+                write_atomically(self._path, json.dumps({**self._hashes, **found}).encode())

@@ -1,18 +1,37 @@
-"""Reads and writes notebook files, and recognizes the kinds of their cells."""
+"""Reads and writes notebook files, completely or not at all, and recognizes the kinds of their cells."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from polyglot_book.exercises import SOLUTION_PREFIX, STARTER_TAG
-from polyglot_book.files import read_text, write_atomically
-
 _v4: Any = nbformat.v4  # its functions carry no types
 SVG = "image/svg+xml"
+STARTER_TAG = "starter"  # of the code cell that a reader begins an exercise with
+SOLUTION_PREFIX = "solution-"  # of the ids of a solution's cells
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that no reader ever sees a part of it.
+
+    Raises:
+        OSError: The file cannot be written; the error names `path`, and the file is as it was.
+    """
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            half.write_bytes(data)
+            half.replace(path)
+        finally:
+            half.unlink(missing_ok=True)
+    except OSError as error:
+        # Write errors name no file, and the others name the temporary one.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 class NotebookError(ValueError):
@@ -49,7 +68,7 @@ def read_notebook(path: Path, *, check: bool = True) -> NotebookNode:
         FileNotFoundError: There is no such file.
     """
     try:
-        return parse_notebook(read_text(path), str(path), check=check)
+        return parse_notebook(path.read_text(encoding="utf-8"), str(path), check=check)
     except UnicodeDecodeError as error:
         raise NotebookError(f"{path}: not a valid notebook: {error}") from None
 

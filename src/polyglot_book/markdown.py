@@ -26,6 +26,7 @@ from mdit_py_plugins.tasklists import tasklists_plugin
 _EXTENSIONS: dict[str, Any] = {
     "amsmath": amsmath_plugin,
     "attrs_block": attrs_block_plugin,
+    # As in MyST-Parser: `[words]{.class}` is tried after `[^footnote]`, which begins with a bracket, too.
     "attrs_inline": functools.partial(attrs_plugin, spans=True, span_after="footnote_ref"),
     "colon_fence": colon_fence_plugin,
     "deflist": deflist_plugin,
@@ -37,7 +38,7 @@ _EXTENSIONS: dict[str, Any] = {
 # Directives whose content is not Markdown.
 _LITERAL = {"code", "code-block", "code-cell", "sourcecode", "math", "raw", "mermaid", "eval-rst"}
 _LITERAL |= {"literalinclude", "bibliography", "toctree"}
-_PATH_ARGUMENT = {"figure", "image", "include", "literalinclude", "download"}
+_PATH_ARGUMENT = {"figure", "image", "include", "literalinclude"}
 # Options that readers do not read, and that decide how a page works.
 _SAME_OPTIONS = ("class", "name", "label", "open")
 _TARGET_ROLES = {"ref", "doc", "numref", "eq", "any", "download"}
@@ -51,26 +52,36 @@ class Prose:
 
     Attributes:
         text: The words.
-        marked: Whether it holds a link, a citation or emphasis, as the entry of a bibliography does.
+        has_link_or_emphasis: Whether it has a link, a citation or emphasis. If it has a year, too, it may be
+            the entry of a bibliography, which need not be translated.
         heading: Whether it is a heading or a title.
+
+    Example:
+        >>> parse_cell("# A *short* title", "en", ()).prose
+        [Prose(text='A short title', has_link_or_emphasis=True, heading=True)]
     """
 
     text: str
-    marked: bool = False
+    has_link_or_emphasis: bool = False
     heading: bool = False
 
 
 @dataclass
-class Anatomy:
+class CellParts:
     """What one Markdown cell consists of.
 
     Attributes:
         prose: Its paragraphs, headings, titles and table cells.
         headings: The levels of its headings, in order.
-        links: Its targets: of links, images, references and citations.
+        links: The targets of its links, images, references and citations, and the labels of its formulas.
         formulas: Its formulas, without the words in them.
         code: Its inline code.
         directives: Its directives, roles and code blocks, each with the options that no language changes.
+
+    Example:
+        >>> parts = parse_cell("See [masks](02-masks.ipynb) and {eq}`scores`.", "en", ())
+        >>> dict(parts.links), dict(parts.directives)
+        ({'02-masks.ipynb': 1, 'scores': 1}, {'{eq}`': 1})
     """
 
     prose: list[Prose] = field(default_factory=list)
@@ -83,17 +94,31 @@ class Anatomy:
 
 @functools.cache
 def myst_parser(extensions: tuple[str, ...]) -> MarkdownIt:
-    """Make a parser of MyST Markdown with some of its extensions, as `myst_enable_extensions` names them."""
+    """Return a parser of MyST Markdown with some of its extensions.
+
+    Parsers are cached: do not change what is returned.
+
+    Args:
+        extensions: Names of extensions, as in `myst_enable_extensions`; those that change only the look of
+            a text are ignored.
+
+    Example:
+        >>> [token.type for token in myst_parser(("dollarmath",)).parse("$$x$$")]
+        ['math_block']
+    """
     parser: MarkdownIt = get_parser().enable("inline").use(footnote_plugin)
     for name in extensions:
         if name in _EXTENSIONS:
             parser.use(_EXTENSIONS[name])
+    # As in MyST-Parser, `^[…]` is no footnote, and the text of a footnote stays where it is written.
     return parser.disable(["footnote_inline", "footnote_tail"])
 
 
 @functools.lru_cache(maxsize=4096)
-def anatomy(text: str, language: str, extensions: tuple[str, ...]) -> Anatomy:
+def parse_cell(text: str, language: str, extensions: tuple[str, ...]) -> CellParts:
     r"""Split a Markdown cell into its parts.
+
+    The parts are cached: do not change what is returned.
 
     Args:
         text: The cell's source.
@@ -101,13 +126,13 @@ def anatomy(text: str, language: str, extensions: tuple[str, ...]) -> Anatomy:
         extensions: The extensions of MyST that the book uses.
 
     Example:
-        >>> parts = anatomy("## Scale\n\nDivide by $d$: `x / d`.", "en", ("dollarmath",))
+        >>> parts = parse_cell("## Scale\n\nDivide by $d$: `x / d`.", "en", ("dollarmath",))
         >>> [each.text for each in parts.prose], parts.headings, dict(parts.formulas), dict(parts.code)
         (['Scale', 'Divide by : .'], [2], {'d': 1}, {'x / d': 1})
     """
-    reader = _Reader(language, myst_parser(extensions))
-    reader.read(text)
-    return reader.result
+    parser = _CellParser(language, myst_parser(extensions))
+    parser.read(text)
+    return parser.result
 
 
 def _formula(text: str) -> str:
@@ -115,17 +140,17 @@ def _formula(text: str) -> str:
     return " ".join(re.sub(r"\\(text\w*|mbox)\s*\{[^{}]*\}", r"\\\1{}", text).split())
 
 
-class _Reader(HTMLParser):
+class _CellParser(HTMLParser):
     """Visits the tokens of a cell and of its directives, and the HTML in them."""
 
     def __init__(self, language: str, parser: MarkdownIt) -> None:
         super().__init__()
-        self.result = Anatomy()
+        self.result = CellParts()
         self._language, self._parser = language, parser
         # The open HTML elements, and whether each is marked as another language.
         self._open: list[tuple[str, bool]] = []
         self._words: list[str] = []
-        self._marked = self._heading = False
+        self._has_link_or_emphasis = self._heading = False
 
     def read(self, text: str) -> None:
         """Add a text's parts to the result."""
@@ -142,7 +167,7 @@ class _Reader(HTMLParser):
                 self._heading = False
             case "math_block" | "math_block_label" | "amsmath":
                 result.formulas[_formula(token.content)] += 1
-                if token.type == "math_block_label":
+                if token.type == "math_block_label":  # a label is the target of references
                     result.links[f"({token.info})"] += 1
             case "html_block":
                 self._html(token.content)
@@ -157,8 +182,8 @@ class _Reader(HTMLParser):
     def _paragraph(self) -> None:
         """Add the collected words to the prose."""
         if text := _URL.sub("", "".join(self._words)).strip():
-            self.result.prose.append(Prose(text, self._marked, self._heading))
-        self._words, self._marked = [], False
+            self.result.prose.append(Prose(text, self._has_link_or_emphasis, self._heading))
+        self._words, self._has_link_or_emphasis = [], False
 
     def _add_words(self, words: str) -> None:
         if not any(foreign for _, foreign in self._open):
@@ -205,9 +230,9 @@ class _Reader(HTMLParser):
                 result.formulas[_formula(child.content)] += 1
             case "link_open":
                 result.links[str(child.attrGet("href") or "")] += 1
-                self._marked = True
+                self._has_link_or_emphasis = True
             case "em_open":
-                self._marked = True
+                self._has_link_or_emphasis = True
             case "image":
                 result.links[str(child.attrGet("src") or "")] += 1
                 self._add_words(child.content)
@@ -227,12 +252,12 @@ class _Reader(HTMLParser):
             result.code[content] += 1
         elif name.startswith("cite"):
             result.links.update(key.strip() for key in content.split(","))
-            self._marked = True
+            self._has_link_or_emphasis = True
         elif name in _TARGET_ROLES:
             target = re.fullmatch(r"(.*?)\s*<([^>]*)>", content, re.DOTALL)
             result.links[target[2] if target else content] += 1
             self._add_words(target[1] if target else "")
-            self._marked = True
+            self._has_link_or_emphasis = True
 
     def _html(self, fragment: str) -> None:
         """Read a fragment of HTML: what it opens may be closed in another one."""
@@ -252,6 +277,7 @@ class _Reader(HTMLParser):
         """Close an element and whatever was left open in it."""
         names = [name for name, _ in self._open]
         if tag in names:
+            # From the last open element of this name on.
             del self._open[len(names) - 1 - names[::-1].index(tag) :]
 
     def handle_data(self, data: str) -> None:

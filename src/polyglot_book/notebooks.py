@@ -14,10 +14,8 @@ from typing import Any
 from nbformat import NotebookNode
 
 from polyglot_book.chapters import Chapter, read_chapter, stems
-from polyglot_book.commands import NOTEBOOKS
 from polyglot_book.config import Book
-from polyglot_book.execution import LIMIT, PATIENCE, PROFILES, CellFailure, execute
-from polyglot_book.freshness import Inputs, Run, Runs, execution_key, result_hash
+from polyglot_book.freshness import Inputs, Run, Runs, Verified, execution_key, result_hash, short_hash
 from polyglot_book.ipynb import (
     NotebookError,
     code_cells,
@@ -27,10 +25,12 @@ from polyglot_book.ipynb import (
     to_bytes,
     write_notebook,
 )
+from polyglot_book.violations import NOTEBOOKS
 
 _new_node: Any = NotebookNode  # its methods carry no types
 # A folded cell, for Jupyter and for Colab; the site goes by the tag.
 _FOLDED = {"jupyter": {"source_hidden": True, "outputs_hidden": True}, "cellView": "form"}
+LIMIT = 900.0  # seconds a cell may take: ten times what the slowest takes, for slow machines
 Report = Callable[[str], None]
 
 
@@ -71,7 +71,7 @@ class _Job:
     chapter: Chapter
     notebook: NotebookNode
     path: Path
-    inputs: list[Any]
+    lists: list[Any]
 
 
 @dataclass
@@ -137,25 +137,38 @@ def _read_valid(path: Path) -> NotebookNode | None:
 
 def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _Plan:
     """Find the notebooks to execute, and those that need only their new text."""
-    plan = _Plan(Runs(book), Inputs(book))
+    plan, verified, found = _Plan(Runs(book), Inputs(book)), Verified(book), {}
     for code, stem in select(book, names):
         name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
-        chapter = read_chapter(book, book.chapters_dir(code) / f"{stem}.md")
-        job = _Job(name, chapter, make_notebook(chapter), path, plan.inputs.of_chapter(code, chapter.text))
+        file = book.chapters_dir(code) / f"{stem}.md"
+        text, stored = file.read_bytes(), path.read_bytes() if path.is_file() else b""
+        lists, run = plan.inputs.lists(code, text.decode(errors="replace")), plan.runs.last(name)
+        inputs = short_hash([plan.inputs.unparsed, lists, str(run)])
+        files = short_hash([text.hex(), stored.hex()])
+        if verified.has(name, inputs, files) and not everything:
+            continue
+        chapter = read_chapter(book, file)
+        job = _Job(name, chapter, make_notebook(chapter), path, lists)
         last = None if everything else _read_valid(path)
-        run = None
-        if last is not None and carry_outputs(job.notebook, last):
-            run = plan.runs.find(name, result_hash(job.notebook), plan.inputs, job.inputs)
+        if last is None or not carry_outputs(job.notebook, last):
+            plan.execute.append(job)
+            continue
+        result = result_hash(job.notebook)
+        if run is None or run.result != result or not verified.has(name, inputs):
+            run = plan.runs.find(name, result, plan.inputs, lists)
         if run is None:
             plan.execute.append(job)
             continue
         plan.runs.add(run)
-        if to_bytes(job.notebook) != path.read_bytes():
+        if to_bytes(job.notebook) == stored:
+            found[name] = (short_hash([plan.inputs.unparsed, lists, str(run)]), files)
+        else:
             plan.write.append(job)
+    verified.write(found)
     return plan
 
 
-def pending(book: Book) -> list[str]:
+def outdated(book: Book) -> list[str]:
     """List the notebooks that `make_notebooks` would execute or rewrite.
 
     Raises:
@@ -210,6 +223,9 @@ def _names(book: Book) -> set[str]:
 
 async def _execute(book: Book, plan: _Plan, kernels: int, limit: float, report: Report) -> bool:
     """Execute notebooks side by side, and start no new ones after a failure."""
+    # The kernels' client takes a third of a second to import: not for a change of the text alone.
+    from polyglot_book.execution import PATIENCE, PROFILES, CellFailure, execute
+
     total = len(plan.execute)
     kernels = min(kernels, total)
     report(f"executing {total} notebook{'s' * (total > 1)}, {kernels} at a time")
@@ -236,7 +252,7 @@ async def _execute(book: Book, plan: _Plan, kernels: int, limit: float, report: 
                 report(f"{job.chapter.file}#{failure.cell}: the cell failed\n    {indented}")
                 return
             write_notebook(job.notebook, job.path)
-            inputs = plan.inputs.hash(job.inputs, terms)
+            inputs = plan.inputs.hash(job.lists, terms)
             plan.runs.add(Run(job.name, inputs, result_hash(job.notebook), terms))
             plan.runs.write(_names(book))
             done += 1

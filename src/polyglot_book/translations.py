@@ -1,55 +1,113 @@
-"""Compares every language with the reference: which cell is current, stale or missing."""
+"""Compares every language with the reference, cell by cell, and brings its chapters up to it.
+
+A translated cell has in its header, as `of`, the hash of the reference's text that it was translated from;
+`mark` writes it. The cell is stale when the reference's present text has another hash, or the cell no `of`.
+A cell with the language's `untranslated` note waits for its translation, and cannot be marked.
+"""
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import product, zip_longest
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from polyglot_book.chapters import Cell, Chapter, read_all, text_hash
-from polyglot_book.commands import MARK, SYNC
+from polyglot_book.chapters import Cell, Chapter, read_all, read_chapter, text_hash
 from polyglot_book.config import Book, Language
-from polyglot_book.violations import Violation
+from polyglot_book.ipynb import write_atomically
+from polyglot_book.violations import MARK, SYNC, Violation
 
 _RUN_SYNC = f"run `{SYNC}`"
-# A cell's id, the problem and the remedy.
-Finding = tuple[str, str, str]
+Report = Callable[[str], None]
+
+
+class Finding(NamedTuple):
+    """One thing in a chapter that is wrong, or that `sync` changes.
+
+    Attributes:
+        cell: The id of the cell, or "" where the whole chapter is concerned.
+        problem: What is wrong.
+        remedy: What to do, or what `sync` does about it.
+    """
+
+    cell: str
+    problem: str
+    remedy: str
 
 
 def code_in(book: Book, source: str, language: str) -> str:
-    """Return the source of a code cell as it is in a language: the argument of `language_call` differs."""
+    """Return the source of a code cell as it is in a language: the argument of `language_call` differs.
+
+    >>> book = Book(Path(), {}, language_call="set_language")
+    >>> code_in(book, 'set_language("en")', "ko")
+    'set_language("ko")'
+    """
     if not book.language_call:
         return source
+    # Groups: 1 the name and the bracket, 2 the quote, which also ends the argument, 3 the closing bracket.
     call = rf"""(\b{re.escape(book.language_call)}\(\s*)(["'])[^"'\n]*\2(\s*\))"""
     return re.sub(call, rf"\g<1>\g<2>{language}\2\3", source)
 
 
 def is_stale(original: Cell, cell: Cell) -> bool:
-    """Whether the reference has changed since a cell was translated from it."""
+    """Whether the reference has changed since a cell was translated from it.
+
+    >>> translation = Cell("title", "markdown", "# 마스크", {"of": text_hash("# Masks")})
+    >>> is_stale(Cell("title", "markdown", "# Masks", {}), translation)
+    False
+    >>> is_stale(Cell("title", "markdown", "# Causal masks", {}), translation)
+    True
+    """
     return original.translatable is not None and cell.of != text_hash(original.translatable)
 
 
 def is_waiting(cell: Cell, language: Language) -> bool:
-    """Whether a cell has the note of a text that is not translated yet."""
+    r"""Whether a cell has the note of a text that is not translated yet.
+
+    >>> korean = Language("ko", "ko", "한국어", "책", untranslated="아직 번역되지 않았습니다.")
+    >>> is_waiting(Cell("title", "markdown", "# Masks\n\n아직 번역되지 않았습니다.", {}), korean)
+    True
+    >>> is_waiting(Cell("title", "markdown", "# 마스크", {}), korean)
+    False
+    """
     return language.untranslated in (cell.translatable or "")
+
+
+def translated_cells(book: Book) -> Iterator[tuple[str, Chapter, Cell, Cell | None]]:
+    """Iterate over the cells that do not wait for a translation.
+
+    Yields:
+        The language, the chapter, the cell, and the reference's cell of the same id.
+    """
+    chapters, _ = read_all(book)
+    for (code, stem), chapter in chapters.items():
+        original = chapters.get((book.reference.code, stem))
+        others = original.by_id if original else {}
+        for cell in chapter.cells:
+            if not is_waiting(cell, book.languages[code]):
+                yield code, chapter, cell, others.get(cell.id)
+
+
+def _state(original: Cell | None, cell: Cell | None) -> str:
+    if original is None or cell is None:
+        return "missing" if cell is None else "extra"
+    return "stale" if is_stale(original, cell) else "current"
 
 
 def _progress(original: Chapter | None, chapter: Chapter | None) -> str:
     """Count the cells of one chapter in one language."""
     expected, actual = (each.by_id if each else {} for each in (original, chapter))
-    counts = Counter(missing=len(expected.keys() - actual.keys()))
-    for cell_id, cell in actual.items():
-        other = expected.get(cell_id)
-        counts["extra" if other is None else "stale" if is_stale(other, cell) else "current"] += 1
+    counts = Counter(_state(expected.get(each), actual.get(each)) for each in {**expected, **actual})
     shown = [name for name in ("stale", "missing", "extra") if counts[name]]
     return ", ".join(f"{counts[name]} {name}" for name in ("current", *shown))
 
 
-def table(book: Book) -> str:
-    """Format the table of languages and chapters."""
+def progress_table(book: Book) -> str:
+    """Format a table of how many cells of each chapter are current, stale, missing or extra, by language."""
     chapters, _ = read_all(book)
     codes = [language.code for language in book.translations]
     rows = [["chapter", *codes]]
@@ -70,86 +128,86 @@ def check_translations(book: Book) -> list[Violation]:
             remedy = "add it to polyglot_languages or remove it"
             problem = "a language unknown to _config.yml"
             violations.append(Violation(f"chapters/{folder.name}", "", problem, remedy))
-    for stem, code in product(sorted({stem for _, stem in chapters}), book.languages):
-        chapter, original = chapters.get((code, stem)), chapters.get((book.reference.code, stem))
-        file, reference = (f"chapters/{each}/{stem}.md" for each in (code, book.reference.code))
-        findings: list[Finding] = []
-        if chapter is None and file not in unreadable and original is not None:
-            findings = [("", "the chapter is missing", _RUN_SYNC)]
-        elif chapter is not None:
-            findings = [*_check_form(chapter)]
-            if chapter is original:
+    for stem in sorted({stem for _, stem in chapters}):
+        reference = f"chapters/{book.reference.code}/{stem}.md"
+        original = chapters.get((book.reference.code, stem))
+        for code, language in book.languages.items():
+            file, chapter = f"chapters/{code}/{stem}.md", chapters.get((code, stem))
+            findings: list[Finding] = []
+            if chapter is not None:
+                findings += _check_form(chapter)
+            if chapter is None or original is None:
+                if chapter is None and original is not None and file not in unreadable:
+                    findings = [Finding("", "the chapter is missing", _RUN_SYNC)]
+                elif chapter is not None and reference not in unreadable:
+                    remedy = f"write {reference} first, or remove this file"
+                    findings.append(Finding("", "a chapter that the reference lacks", remedy))
+            elif chapter is original:
                 findings += _check_reference(book, chapter)
-            elif original is not None:
-                findings += _compare(book, book.languages[code], original, chapter)
-            elif reference not in unreadable:
-                remedy = f"write {reference} first, or remove this file"
-                findings.append(("", "a chapter that the reference lacks", remedy))
-        violations += [Violation(file, *finding) for finding in findings]
+            else:
+                findings += _compare(book, language, original, chapter)
+            violations += [Violation(file, *finding) for finding in findings]
     return violations
 
 
 def _check_form(chapter: Chapter) -> Iterator[Finding]:
     """Compare a chapter's text with its canonical form."""
     if "\r\n" in chapter.text:
-        yield "", "line ends of Windows (CRLF)", _RUN_SYNC
+        yield Finding("", "line ends of Windows (CRLF)", _RUN_SYNC)
     pairs = zip_longest(chapter.text.splitlines(), chapter.canonical().splitlines())
     for number, (line, expected) in enumerate(pairs, start=1):
         if line != expected:
-            yield "", f"line {number}: not as jupytext writes it, which is {expected!r}", _RUN_SYNC
+            problem = f"line {number}: not as jupytext writes it, which is {expected!r}"
+            yield Finding("", problem, _RUN_SYNC)
             break
 
 
 def _check_reference(book: Book, chapter: Chapter) -> Iterator[Finding]:
     for cell in chapter.cells:
         if cell.of is not None:
-            yield cell.id, "the reference text has an `of`", "remove it"
+            yield Finding(cell.id, "the reference text has an `of`", "remove it")
         if cell.kind == "code" and cell.source != code_in(book, cell.source, book.reference.code):
             call = f'{book.language_call}("{book.reference.code}")'
-            yield cell.id, f"{book.language_call} names another language", f"write {call}"
+            yield Finding(cell.id, f"{book.language_call} names another language", f"write {call}")
 
 
 def _compare(book: Book, language: Language, original: Chapter, chapter: Chapter) -> Iterator[Finding]:
+    for change in _sync_cells(book, language, original, chapter)[1]:
+        yield change._replace(remedy=_RUN_SYNC)
     expected, actual = original.by_id, chapter.by_id
-    for cell_id in expected:
-        if cell_id not in actual:
-            yield cell_id, "missing", _RUN_SYNC
     for cell in chapter.cells:
         other = expected.get(cell.id)
         if other is None:
-            yield cell.id, "the reference has no such cell", "remove it, or correct its id"
+            yield Finding(cell.id, "the reference has no such cell", "remove it, or correct its id")
         elif cell.kind != other.kind:
-            yield cell.id, f"a {cell.kind} cell, {other.kind} in the reference", f"make it {other.kind}"
+            problem = f"a {cell.kind} cell, {other.kind} in the reference"
+            yield Finding(cell.id, problem, f"make it {other.kind}")
         else:
-            for finding in _compare_cell(book, language, Path(chapter.file).stem, other, cell):
-                yield cell.id, *finding
+            for problem, remedy in _compare_texts(language, Path(chapter.file).stem, other, cell):
+                yield Finding(cell.id, problem, remedy)
     order = [cell_id for cell_id in actual if cell_id in expected]
     for first, second in zip((each for each in expected if each in actual), order, strict=True):
         if first != second:
             problem = f"in another order than the reference: here it has {first!r}"
-            yield second, problem, "put the cells in the reference's order"
+            yield Finding(second, problem, "put the cells in the reference's order")
             break
 
 
-def _compare_cell(
-    book: Book, language: Language, stem: str, original: Cell, cell: Cell
-) -> Iterator[tuple[str, str]]:
-    mark = f"`{MARK}{language.code}/{stem}#{cell.id}`"
-    if cell.kind == "code" and cell.source != code_in(book, original.source, language.code):
-        yield "the code differs from the reference", _RUN_SYNC
-    if cell.tags != original.tags:
-        yield f"tags {cell.tags}, in the reference {original.tags}", _RUN_SYNC
-    if _shape(cell.metadata) != _shape(original.metadata):
+def _compare_texts(language: Language, stem: str, original: Cell, cell: Cell) -> Iterator[tuple[str, str]]:
+    """Compare the headers and texts of two cells; yield each problem and its remedy."""
+    if _compared_metadata(cell.metadata) != _compared_metadata(original.metadata):
         yield "its header is not the reference's", "make them equal, but for the words that readers see"
-    if cell.kind == "code" and original.alt is None:
+    if original.translatable is None:
         if cell.alt is not None or cell.of is not None:
             yield "`of` or alternative text that the reference lacks", "remove it"
-    elif cell.kind == "code":
-        if not (cell.alt or "").strip():
-            yield "no alternative text", "describe the figure under mystnb: image: alt"
-            return
-        if (cell.alt or "").strip() == (original.alt or "").strip():
-            yield "the alternative text is the reference's", "translate it"
+        return
+    words = (cell.translatable or "").strip()
+    if not words:
+        yield "no alternative text", "describe the figure under mystnb: image: alt"
+        return
+    if cell.kind == "code" and words == original.translatable.strip():
+        yield "the alternative text is the reference's", "translate it"
+    mark = f"`{MARK}{language.code}/{stem}#{cell.id}`"
     if is_waiting(cell, language):
         yield "not translated yet", f"translate it, remove the note, then {mark}"
     elif is_stale(original, cell):
@@ -157,7 +215,7 @@ def _compare_cell(
         yield "stale: the reference has changed" if cell.of else unmarked, f"bring it up to date, then {mark}"
 
 
-def _shape(metadata: Mapping[str, Any]) -> Any:
+def _compared_metadata(metadata: Mapping[str, Any]) -> Any:
     """Return a header without what another check compares, and without the words below `mystnb`."""
 
     def without_words(value: Any) -> Any:
@@ -168,3 +226,136 @@ def _shape(metadata: Mapping[str, Any]) -> Any:
 
     others = {key: value for key, value in metadata.items() if key not in ("of", "tags", "mystnb")}
     return others, without_words(metadata.get("mystnb") or {})
+
+
+def sync(book: Book, report: Report = print) -> None:
+    """Bring every chapter into jupytext's form, and translations up to the reference's cells, code and tags.
+
+    A chapter or cell that a translation lacks is added in the reference's language, with a note that it waits
+    for its translation.
+
+    Args:
+        book: The book.
+        report: Called with a line for each change.
+
+    Raises:
+        ValueError: A chapter cannot be read. Nothing is written then.
+    """
+    chapters, violations = read_all(book)
+    if violations:
+        raise ValueError("\n".join(map(str, violations)))
+    for (code, stem), original in list(chapters.items()):
+        for language in book.translations if code == book.reference.code else ():
+            empty = Chapter(f"chapters/{language.code}/{stem}.md", "", (), original.metadata)
+            chapters.setdefault((language.code, stem), empty)
+    for (code, stem), chapter in chapters.items():
+        cells: Sequence[Cell] = chapter.cells
+        changes: list[Finding] = []
+        reference = chapters.get((book.reference.code, stem), chapter)
+        if chapter is not reference:
+            cells, changes = _sync_cells(book, book.languages[code], reference, chapter)
+        done = [f"#{change.cell}: {change.remedy}" for change in changes]
+        if not chapter.text:
+            done = [": added, it waits for its translation"]
+        if _write(book, chapter, cells):
+            for each in done or [": brought into jupytext's form"]:
+                report(f"{chapter.file}{each}")
+
+
+def _write(book: Book, chapter: Chapter, cells: Sequence[Cell]) -> bool:
+    """Write a chapter with these cells; return whether that changed its file."""
+    text = replace(chapter, cells=tuple(cells)).canonical()
+    if text != chapter.text:
+        write_atomically(book.root / chapter.file, text.encode())
+    return text != chapter.text
+
+
+def _sync_cells(
+    book: Book, language: Language, original: Chapter, chapter: Chapter
+) -> tuple[list[Cell], list[Finding]]:
+    """Return a translation's cells with the reference's code and tags, and what that changes."""
+    cells, after = list(chapter.cells), 0
+    changes: list[Finding] = []
+    for source in original.cells:
+        cell = chapter.by_id.get(source.id)
+        if cell is None:
+            cells.insert(after, _waiting_cell(book, source, language))
+            after += 1
+            waits = ", it waits for its translation" if source.translatable else ""
+            changes.append(Finding(source.id, "missing", f"added{waits}"))
+            continue
+        at = cells.index(cell)
+        after = at + 1
+        code = code_in(book, source.source, language.code)
+        if cell.kind == source.kind == "code" and cell.source != code:
+            cells[at] = replace(cell, source=code)
+            changes.append(Finding(cell.id, "the code differs from the reference", "code copied"))
+        if cell.kind == source.kind and cell.tags != source.tags:
+            metadata = {key: value for key, value in {**cell.metadata, "tags": source.tags}.items() if value}
+            cells[at] = replace(cells[at], metadata=metadata)
+            problem = f"tags {cell.tags}, in the reference {source.tags}"
+            changes.append(Finding(cell.id, problem, "tags copied"))
+    return cells, changes
+
+
+def _waiting_cell(book: Book, cell: Cell, language: Language) -> Cell:
+    """Return a cell of the reference for a translation, with a note where there is something to translate."""
+    note = language.untranslated
+    if cell.kind == "markdown":
+        box = f":::{{note}}\n{note}\n:::"
+        if cell.source.startswith(":::"):  # an exercise is the first thing in its cell
+            return replace(cell, source=f"{cell.source}\n\n{box}")
+        if not cell.source.startswith("#"):
+            return replace(cell, source=f"{box}\n\n{cell.source}")
+        heading, _, rest = cell.source.partition("\n")
+        return replace(cell, source=f"{heading}\n\n{box}\n\n{rest.lstrip()}".rstrip())
+    metadata = copy.deepcopy(dict(cell.metadata))
+    if cell.alt:
+        metadata["mystnb"]["image"]["alt"] = f"{note} {cell.alt}"
+    return replace(cell, source=code_in(book, cell.source, language.code), metadata=metadata)
+
+
+def mark(book: Book, target: str, report: Report = print) -> None:
+    """Record that a translation is up to date.
+
+    Args:
+        book: The book.
+        target: `ko/01-x#cell`, or `ko/01-x` for every cell of a chapter.
+        report: Called with every line for the user.
+
+    Raises:
+        ValueError: The target names no cell that can be marked. Nothing is marked then.
+    """
+    parts = re.fullmatch(r"([^/#]+)/([^/#]+?)(?:\.md)?(?:#(.+))?", target.removeprefix("chapters/"))
+    codes = [language.code for language in book.translations]
+    if parts is None or parts[1] not in codes:
+        example = f"expected CELL=<{' or '.join(codes)}>/<chapter>#<cell>"
+        raise ValueError(f"{target}: {example}" if target else f"which cell? {example}")
+    code, stem, cell_id = parts.groups()
+    paths = [book.chapters_dir(each) / f"{stem}.md" for each in (book.reference.code, code)]
+    if missing := [book.relative(path) for path in paths if not path.is_file()]:
+        raise ValueError(f"{' and '.join(missing)}: no such chapter")
+    original, chapter = (read_chapter(book, path) for path in paths)
+    if cell_id and cell_id not in chapter.by_id:
+        raise ValueError(f"{target}: no such cell")
+    cells = list(chapter.cells)
+    marked = []
+    for number, cell in enumerate(cells):
+        if cell_id not in (None, cell.id):
+            continue
+        place, source = f"{chapter.file}#{cell.id}", original.by_id.get(cell.id)
+        if source is None or source.kind != cell.kind:
+            raise ValueError(f"{place}: the reference has no such cell; nothing was marked")
+        if not source.translatable or not cell.translatable:
+            if cell_id:
+                raise ValueError(f"{target}: no alternative text in both languages, so nothing to mark")
+        elif is_stale(source, cell):
+            if is_waiting(cell, book.languages[code]):
+                raise ValueError(f"{place}: it waits for its translation; nothing was marked")
+            of = text_hash(source.translatable)
+            cells[number] = replace(cell, metadata={**cell.metadata, "of": of})
+            marked.append(f"{place}: marked as up to date")
+    if marked:
+        _write(book, chapter, cells)
+    for line in marked or [f"{target}: up to date already"]:
+        report(line)

@@ -1,8 +1,13 @@
-"""What a check reports: the file, the cell, the problem and the remedy."""
+"""What a check reports: the file, the cell, the problem and the remedy; the commands that remedies name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+# As the Makefile of this project has them.
+NOTEBOOKS = "make notebooks"
+SYNC = "make sync"
+MARK = "make mark CELL="
 
 
 @dataclass(frozen=True, order=True)

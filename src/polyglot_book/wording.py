@@ -1,16 +1,21 @@
-"""Checks the words of translations: English text, script, forms to avoid, the English names of terms."""
+"""Reads the terminology, checks the words of translations: English text, script, forms to avoid, names."""
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from polyglot_book.chapters import Cell, read_all
-from polyglot_book.config import Book, Language
-from polyglot_book.markdown import Prose, anatomy
-from polyglot_book.script import script_of, simplified_in, traditional_in
-from polyglot_book.terms import Terms, read_terms
-from polyglot_book.translations import is_waiting
+import opencc
+import yaml
+
+from polyglot_book.chapters import Cell, Chapter
+from polyglot_book.config import Book, Language, load_schema, problems
+from polyglot_book.markdown import Prose, parse_cell
+from polyglot_book.translations import translated_cells
 from polyglot_book.violations import Violation
 
 _LATIN_WORD = re.compile(r"[A-Za-z]{3,}")
@@ -21,35 +26,147 @@ _YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 _BIBLIOGRAPHY_WORDS = re.compile(r"et al|arXiv|\bdoi\b", re.IGNORECASE)
 # A title or a name may stay as it is; a sentence may not.
 _MANY_WORDS = 8
-
-
+# The frequent characters of Taiwan: OpenCC alone would also change 台 in 台灣 or 面 in 平面.
+_BIG5_COMMON = range(0xA440, 0xC67F)
+# In use on both sides: the words around them decide.
+_BY_WORDS = set("后里于么并")
+_TRADITIONAL_IN_GB2312 = set("後於徵麽乾")
+# Rare, and right on both sides in a name or a word: 涂先生, 公厘, 昇腾.
+_EITHER = set("涂厘熏庄昇瞭")
+_HANGUL = "\uac00-\ud7a3"
 Findings = Iterator[tuple[str, str]]  # problems and remedies
+
+
+@dataclass
+class Terms:
+    """The terminology of a book.
+
+    Attributes:
+        permitted: Every term, by language.
+        avoid: By language, each form to avoid and the term to write instead.
+        gloss: By language, each term that chapters gloss, and its name in the reference's language.
+        wording: By language, patterns that no chapter may use, and what to write instead.
+    """
+
+    permitted: dict[str, list[str]] = field(default_factory=dict)
+    avoid: dict[str, dict[str, str]] = field(default_factory=dict)
+    gloss: dict[str, dict[str, str]] = field(default_factory=dict)
+    wording: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def avoided_in(self, language: str, text: str) -> dict[str, str]:
+        """Find the forms to avoid in a text, each with the term to write instead.
+
+        >>> Terms(avoid={"en": {"autoattention": "self-attention"}}).avoided_in("en", "with autoattention")
+        {'autoattention': 'self-attention'}
+        """
+        found = {}
+        for form, term in self.avoid.get(language, {}).items():
+            spans = _spans([form], text)
+            allowed = _spans(self.permitted.get(language, []), text) if spans else []
+            # Part of a longer term, or a term's end and the next word's beginning: 查詢|問 is not 詢問.
+            if any(
+                not any(first < start < last or (first == start and stop <= last) for first, last in allowed)
+                for start, stop in spans
+            ):
+                found[form] = term
+        for pattern, advice in self.wording.get(language, {}).items():
+            if match := re.search(pattern, text):
+                found[match.group()] = advice
+        return found
+
+    def first_use(self, language: str, term: str, text: str) -> int | None:
+        """Return the end of the first use of a term in a text, other than as a part of a longer term."""
+        longer = [each for each in self.permitted.get(language, []) if term in each and each != term]
+        covered = _spans(longer, text)
+        for first, last in _spans([term], text):
+            if not any(start <= first < stop for start, stop in covered):
+                return last
+        return None
+
+
+def _spans(forms: Iterable[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for form in forms for match in _pattern(form).finditer(text)]
+
+
+@functools.cache
+def _pattern(form: str) -> re.Pattern[str]:
+    """Match a form as a word of its script: 질의 is not in 성질의, and "bias" not in "biased"."""
+    words = r"\s+".join(map(re.escape, form.split()))
+    before = (
+        r"(?<![A-Za-z0-9_])" if form[0].isascii() else rf"(?<![{_HANGUL}])" if "가" <= form[0] <= "힣" else ""
+    )
+    after = r"(?![A-Za-z0-9_])" if form[-1].isascii() else ""
+    return re.compile(before + words + after, re.IGNORECASE)
+
+
+def _schema(codes: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of a terminology in these languages."""
+    schema = load_schema("terms")
+    for name, key in (("language", "enum"), ("texts", "required"), ("term", "required")):
+        schema["$defs"][name][key] = [*codes]
+    return schema
+
+
+def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
+    """Read and check the terminology file.
+
+    Returns:
+        The terms, none where something is wrong with the file, and what is wrong.
+    """
+    terms = Terms()
+    if book.terms is None:
+        return terms, []
+    try:
+        document = yaml.safe_load(book.terms.read_text(encoding="utf-8"))
+        wrong = problems(document, _schema(book.languages))
+    except FileNotFoundError:
+        wrong = ["no such file"]
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        wrong = [f"not valid YAML: {' '.join(str(error).split())}"]
+    if not wrong:
+        wrong = [
+            f"terms: {key}: {entry[code]!r} is to be written and to be avoided"
+            for key, entry in document.get("terms", {}).items()
+            for code, forms in entry.get("avoid", {}).items()
+            if entry[code] in forms
+        ]
+    if wrong:
+        return terms, [Violation(book.relative(book.terms), "", each, "correct it") for each in wrong]
+    terms.wording = document.get("wording", {})
+    for entry in document.get("terms", {}).values():
+        name = entry[book.reference.code]
+        for code in book.languages:
+            terms.permitted.setdefault(code, []).append(entry[code])
+            forms = entry.get("avoid", {}).get(code, [])
+            terms.avoid.setdefault(code, {}).update(dict.fromkeys(forms, entry[code]))
+            # One character is a word only in its sentence, which a machine does not read.
+            if (
+                entry.get("gloss", True)
+                and entry[code].casefold() != name.casefold()
+                and len(entry[code]) > 1
+            ):
+                terms.gloss.setdefault(code, {})[entry[code]] = name
+    return terms, []
 
 
 def check_wording(book: Book) -> list[Violation]:
     """Check the prose and the alternative texts of every chapter, and the terminology file itself."""
-    chapters, _ = read_all(book)
     terms, violations = read_terms(book)
-    reference = book.reference.code
-    for (code, stem), chapter in chapters.items():
-        language, original = book.languages[code], chapters.get((reference, stem))
-        cells = {cell: _prose(cell, code, book) for cell in chapter.cells if not is_waiting(cell, language)}
-        for cell, prose in cells.items():
-            if cell.metadata.get("script") == "any":
-                continue
+    texts: dict[Chapter, dict[str, str]] = {}
+    for code, chapter, cell, other in translated_cells(book):
+        prose = _prose(cell, code, book)
+        if cell.metadata.get("script") != "any":
             findings = [*_script(code, prose), *_avoided(code, prose, terms)]
-            if code != reference:
-                other = original.by_id.get(cell.id) if original else None
-                findings += _untranslated(language, prose, _prose(other, reference, book) if other else [])
+            if code != book.reference.code:
+                original = _prose(other, book.reference.code, book) if other else []
+                findings += _untranslated(book.languages[code], prose, original)
             violations += [Violation(chapter.file, cell.id, *finding) for finding in findings]
-        if "needs" in chapter.metadata:
-            texts = {
-                cell.id: "\n\n".join(each.text for each in prose if not each.heading)
-                for cell, prose in cells.items()
-                if cell.kind == "markdown"
-            }
-            for cell_id, *finding in _unglossed(code, texts, terms):
-                violations.append(Violation(chapter.file, cell_id, *finding))
+        if "needs" in chapter.metadata and cell.kind == "markdown":
+            words = "\n\n".join(each.text for each in prose if not each.heading)
+            texts.setdefault(chapter, {})[cell.id] = words
+    for chapter, cells in texts.items():
+        for finding in _unglossed(Path(chapter.file).parent.name, cells, terms):
+            violations.append(Violation(chapter.file, *finding))
     return violations
 
 
@@ -57,7 +174,7 @@ def _prose(cell: Cell, language: str, book: Book) -> list[Prose]:
     """Return the words of a cell that readers read."""
     if cell.kind == "code":
         return [Prose(cell.alt)] if cell.alt else []
-    return anatomy(cell.source, language, book.extensions).prose
+    return parse_cell(cell.source, language, book.extensions).prose
 
 
 def _untranslated(language: Language, prose: list[Prose], original: list[Prose]) -> Findings:
@@ -65,7 +182,9 @@ def _untranslated(language: Language, prose: list[Prose], original: list[Prose])
     latin, same = _LATIN_WORD.search(language.name), {each.text for each in original}
     for each in prose:
         foreign = each.text in same if latin else not _OTHER_LETTER.search(each.text)
-        source = _YEAR.search(each.text) and (each.marked or _BIBLIOGRAPHY_WORDS.search(each.text))
+        source = _YEAR.search(each.text) and (
+            each.has_link_or_emphasis or _BIBLIOGRAPHY_WORDS.search(each.text)
+        )
         if foreign and not source and len(_LATIN_WORD.findall(each.text)) >= _MANY_WORDS:
             start = " ".join(each.text.split())[:60]
             remedy = 'translate it, or mark a quotation as <span lang="en">…</span>'
@@ -101,3 +220,60 @@ def _unglossed(code: str, texts: dict[str, str], terms: Terms) -> Iterator[tuple
             if not re.match(rf"\s?[（(][^（）()]*{re.escape(name)}", text[end:], re.IGNORECASE):
                 yield cell_id, f"the first use of {term}, without its name", f"write {term}（{name}）"
             break
+
+
+@functools.cache
+def _converter(name: str) -> opencc.OpenCC:
+    return opencc.OpenCC(name)
+
+
+def _convert(name: str, text: str) -> str:
+    """Convert a text, unless its length changes."""
+    converted = str(_converter(name).convert(text))
+    return converted if len(converted) == len(text) else text
+
+
+def _number(char: str, encoding: str) -> int:
+    """Return a character's number in an encoding, 0 if it has none."""
+    return int.from_bytes(char.encode(encoding, "ignore"), "big")
+
+
+def simplified_in(text: str) -> list[str]:
+    """Find the characters that Traditional Chinese text must not have, in order and without repeats.
+
+    >>> simplified_in("这個矩阵")
+    ['这', '阵']
+    """
+    simplified = _convert("t2s", text)
+    characters = [
+        char
+        for char, same, traditional in zip(text, simplified, _convert("s2t", simplified), strict=True)
+        if char == same != traditional and (char in _BY_WORDS or _number(char, "big5") not in _BIG5_COMMON)
+    ]
+    return [char for char in dict.fromkeys(characters) if char not in _EITHER]
+
+
+def traditional_in(text: str) -> list[str]:
+    """Find the characters that Simplified Chinese text must not have, in order and without repeats.
+
+    >>> traditional_in("这個矩阵")
+    ['個']
+    """
+    characters = [
+        char
+        for char, simplified in zip(text, _convert("t2s", text), strict=True)
+        if char != simplified and (char in _TRADITIONAL_IN_GB2312 or not _number(char, "gb2312"))
+    ]
+    return [char for char in dict.fromkeys(characters) if char not in _EITHER]
+
+
+def script_of(code: str) -> str:
+    """Return the Chinese script of a language: "Hant", "Hans", or "" for another language.
+
+    >>> script_of("zh-TW"), script_of("zh-CN"), script_of("ko")
+    ('Hant', 'Hans', '')
+    """
+    parts = code.split("-")
+    if parts[0] != "zh":
+        return ""
+    return "Hant" if {"Hant", "TW", "HK", "MO"}.intersection(parts) and "Hans" not in parts else "Hans"

@@ -1,18 +1,22 @@
 """Polyhead: Transformer attention as small, checked pieces of code.
 
->>> import torch
->>> attention = MultiHeadAttention(embed_dim=12, num_heads=3)
+>>> import torch, polyhead
+>>> attention = polyhead.MultiHeadAttention(embed_dim=12, num_heads=3)
 >>> output, weights = attention(torch.randn(2, 5, 12), is_causal=True, need_weights=True)
 >>> output.shape, weights.shape
 (torch.Size([2, 5, 12]), torch.Size([2, 3, 5, 5]))
 
 All masks are boolean, True = may attend; all tensors are batch first. A query that may attend to nothing gets
-zeros. Whole models are in `polyhead.transformer`, public weights in `polyhead.pretrained`.
+zeros.
+
+Whole models: `Transformer`, `EncoderOnly`, `DecoderOnly`, `EncoderDecoder`. Not imported here:
+`polyhead.pretrained` (public weights), `polyhead.training`, `polyhead.heads`, `polyhead.checkpoint`.
 
 Bad input is refused before anything is computed. TypeError: an argument has the wrong type or dtype.
 ValueError: a shape does not fit, a number is out of range, or arguments contradict each other. Each message
 names the argument, what was expected, and what came. The numbers in floating tensors are not checked: NaN
 propagates as usual, but nothing that a mask hides from every query reaches outputs or gradients.
+FloatingPointError: in generation the logits have NaN or no finite maximum; in training a loss is not finite.
 """
 
 from polyhead.cache import DecoderCache, KVCache
@@ -40,44 +44,12 @@ from polyhead.single_head import SingleHeadAttention
 from polyhead.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
 
 __all__ = [
-    "AnnotatedMultiHeadAttention",
-    "Decoder",
-    "DecoderCache",
-    "DecoderLayer",
-    "DecoderOnly",
-    "Encoder",
-    "EncoderDecoder",
-    "EncoderLayer",
-    "EncoderOnly",
-    "FeedForward",
-    "GatedFeedForward",
-    "KVCache",
-    "LearnedPositions",
-    "Llama3Scaling",
-    "LoopedMultiHeadAttention",
-    "MultiHeadAttention",
-    "RMSNorm",
-    "Residual",
-    "RotaryPositions",
-    "SingleHeadAttention",
-    "SinusoidalPositions",
-    "SplitMultiHeadAttention",
-    "TokenEmbedding",
-    "Transformer",
-    "TransposedMultiHeadAttention",
-    "attention_scores",
-    "beam_search",
-    "causal_mask",
-    "copy_weights",
-    "document_mask",
-    "greedy_decode",
-    "masked_softmax",
-    "next_token_probs",
-    "padding_mask",
-    "sample",
-    "scaled_dot_product_attention",
-    "to_torch_mha_masks",
-    "transpose_output",
-    "transpose_qkv",
-    "window_mask",
-]
+    "AnnotatedMultiHeadAttention", "Decoder", "DecoderCache", "DecoderLayer", "DecoderOnly", "Encoder",
+    "EncoderDecoder", "EncoderLayer", "EncoderOnly", "FeedForward", "GatedFeedForward", "KVCache",
+    "LearnedPositions", "Llama3Scaling", "LoopedMultiHeadAttention", "MultiHeadAttention", "RMSNorm",
+    "Residual", "RotaryPositions", "SingleHeadAttention", "SinusoidalPositions",
+    "SplitMultiHeadAttention", "TokenEmbedding", "Transformer", "TransposedMultiHeadAttention",
+    "attention_scores", "beam_search", "causal_mask", "copy_weights", "document_mask", "greedy_decode",
+    "masked_softmax", "next_token_probs", "padding_mask", "sample", "scaled_dot_product_attention",
+    "to_torch_mha_masks", "transpose_output", "transpose_qkv", "window_mask",
+]  # fmt: skip

@@ -58,10 +58,7 @@ class KVCache:
 
     def __copy__(self) -> KVCache:
         """Copy the keys and values too: both caches may go on."""
-        other = self.draft()
-        if self._room is not None:
-            other._room = self._room[0].clone(), self._room[1].clone()
-        return other
+        return copy.deepcopy(self)
 
     def draft(self) -> KVCache:
         """Give a cache of its own length and the same memory: only one of both may go on."""
@@ -148,7 +145,7 @@ class KVCache:
             shape = batch, heads, num_new if self.fixed else max(num_new, 16), size
             return key.new_empty(shape), key.new_empty(shape)
         room = self._room[0]
-        if key.dtype != room.dtype or key[:, :, :0].shape != room[:, :, :0].shape:
+        if key.dtype != room.dtype or (*room.shape[:2], room.shape[3]) != (batch, heads, size):
             raise ValueError(
                 f"key must have the dtype and, but for num_tokens, the shape of the cache, {room.dtype} "
                 f"{tuple(room.shape)}, got {key.dtype} {tuple(key.shape)}"
@@ -220,8 +217,7 @@ class DecoderCache:
     def __copy__(self) -> DecoderCache:
         """Copy all keys and values too: both caches may go on."""
         other = self.draft()
-        layers = [LayerCache(*map(copy.copy, layer)) for layer in self.layers]
-        other._state = self._state._replace(layers=layers)
+        other._state = self._state._replace(layers=copy.deepcopy(self.layers))
         return other
 
     @property

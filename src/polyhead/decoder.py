@@ -22,6 +22,7 @@ from polyhead.layers import (
     make_residual,
     with_defaults,
 )
+from polyhead.positions import share_rotations
 
 
 class DecoderWeights(NamedTuple):
@@ -182,9 +183,10 @@ class Decoder(nn.Module):
         caches: list[Any] = [None] * count if cache is None else cache.begin(count, memory)
         gates = gates_per_layer("head_gates", head_gates, self.layers, "self_attention")
         cross_gates = gates_per_layer("cross_head_gates", cross_head_gates, self.layers, "cross_attention")
-        for layer, *inputs in zip(self.layers, caches, gates, cross_gates, strict=True):
-            x, weights = layer(x, memory, mask, memory_mask, need_weights, *inputs, positions)
-            collected.append(weights)
+        with share_rotations():
+            for layer, *inputs in zip(self.layers, caches, gates, cross_gates, strict=True):
+                x, weights = layer(x, memory, mask, memory_mask, need_weights, *inputs, positions)
+                collected.append(weights)
         x = x if self.norm is None else self.norm(x)
         if cache is not None:
             cache.finish(caches, mask, memory)

@@ -20,6 +20,7 @@ from polyhead.layers import (
     make_residual,
     with_defaults,
 )
+from polyhead.positions import share_rotations
 
 
 class EncoderLayer(nn.Module):
@@ -105,8 +106,9 @@ class Encoder(nn.Module):
         """Apply all layers; gates and weights have an entry for each, see `EncoderLayer`."""
         collected = []
         rows = gates_per_layer("head_gates", head_gates, self.layers, "attention")
-        for layer, gates in zip(self.layers, rows, strict=True):
-            x, weights = layer(x, mask, need_weights, gates, positions)
-            collected.append(weights)
+        with share_rotations():
+            for layer, gates in zip(self.layers, rows, strict=True):
+                x, weights = layer(x, mask, need_weights, gates, positions)
+                collected.append(weights)
         x = x if self.norm is None else self.norm(x)
         return x, tuple(collected) if need_weights else None

@@ -2,6 +2,9 @@
 
 Source: Vaswani et al. 2017, equation 1: softmax(Q Kᵀ / √d_k) V. Our `head_dim` is their d_k; `scores` are
 what goes into the softmax, `weights` what comes out of it.
+
+Shapes are jaxtyping's: `*batch` is any number of leading dimensions, and a name has one size in all arguments
+of a call. `@checked` refuses anything else with TypeError or ValueError.
 """
 
 from __future__ import annotations
@@ -41,6 +44,10 @@ def masked_softmax(
     The others get 0. A query that may attend to nothing gets zeros, with zero gradient. Scores where the mask
     is False have no effect, NaN included.
 
+    Raises:
+        TypeError: `scores` is not a floating tensor, or `mask` not a boolean one.
+        ValueError: `mask` does not broadcast to the shape of `scores`.
+
     >>> scores = torch.tensor([[0.0, 1.0, 0.0], [2.0, 2.0, 2.0]])
     >>> masked_softmax(scores, torch.tensor([[True, False, True], [False, False, False]]))
     tensor([[0.5000, 0.0000, 0.5000],
@@ -62,7 +69,7 @@ def scaled_dot_product_attention(
     mask: Mask | None = None,
     dropout: Probability = 0.0,
 ) -> tuple[Float[Tensor, "*batch num_queries value_dim"], Float[Tensor, "*batch num_queries num_keys"]]:
-    """Compute softmax(query · keyᵀ / √head_dim) · value.
+    """Compute softmax(query · keyᵀ / √head_dim) · value; where `mask` is False, the weight is 0.
 
     Args:
         query: one vector for each query.
@@ -76,6 +83,10 @@ def scaled_dot_product_attention(
 
     Returns:
         The output, and the attention weights: the softmax, after dropout if there is any.
+
+    Raises:
+        TypeError: a tensor has the wrong dtype, or not that of the others; `mask` is not boolean.
+        ValueError: the shapes do not fit each other, or `dropout` is not between 0 and 1.
 
     >>> query, key, value = torch.zeros(1, 2), torch.ones(3, 2), torch.tensor([[3.0], [6.0], [9.0]])
     >>> output, weights = scaled_dot_product_attention(query, key, value, torch.tensor([True, True, False]))
@@ -104,17 +115,18 @@ def hide_unseen(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Zero the keys and values that no query may see, and the queries that may see no key.
 
-    Each tensor is (…, num_tokens, any size). A mask with one more dimension than `query` has its heads in
-    dimension 1.
+    Each tensor is (…, num_tokens, any size). A module that calls this before it splits its tensors into heads
+    may pass a mask for each head, (batch, num_heads, num_queries, num_keys): what at least one head may see
+    counts as seen.
 
     A hidden weight is 0, but 0 · NaN is NaN: what padding holds would leak into outputs and gradients
     (https://github.com/pytorch/pytorch/issues/101967).
 
-    >>> key = torch.tensor([[3.0], [torch.nan]])
-    >>> query, key, value = hide_unseen(torch.ones(1, 1), key, key, torch.tensor([[True, False]]))
-    >>> value
-    tensor([[3.],
-            [0.]])
+    >>> query, key = torch.ones(1, 1), torch.tensor([[1.0], [2.0]])
+    >>> value = torch.tensor([[3.0], [torch.nan]])
+    >>> hidden = hide_unseen(query, key, value, mask=torch.tensor([[True, False]]))
+    >>> hidden[1].flatten(), hidden[2].flatten()
+    (tensor([1., 0.]), tensor([3., 0.]))
     """
     if mask is None:
         return query, key, value

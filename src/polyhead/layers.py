@@ -70,22 +70,10 @@ class LayerOptions(TypedDict, total=False):
 
 
 DEFAULTS = LayerOptions(
-    ffn_dim=None,
-    dropout=0.1,
-    activation="relu",
-    norm_first=False,
-    layer_norm_eps=1e-5,
-    norm="layer",
-    gated=False,
-    ffn_bias=True,
-    attention_bias=True,
-    num_kv_heads=None,
-    head_dim=None,
-    qk_norm=None,
-    sinks=False,
-    rotary=None,
-    window=None,
-)
+    ffn_dim=None, dropout=0.1, activation="relu", norm_first=False, layer_norm_eps=1e-5, norm="layer",
+    gated=False, ffn_bias=True, attention_bias=True, num_kv_heads=None, head_dim=None, qk_norm=None,
+    sinks=False, rotary=None, window=None,
+)  # fmt: skip
 
 
 def with_defaults(options: LayerOptions) -> LayerOptions:

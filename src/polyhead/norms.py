@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -35,8 +36,9 @@ class RMSNorm(nn.Module):
     @checked
     def forward(self, x: Float[Tensor, "*batch {self.size}"]) -> Float[Tensor, "*batch {self.size}"]:
         """Normalise each vector."""
-        exact = x.to(torch.promote_types(x.dtype, torch.float32))
-        normed = exact * torch.rsqrt(exact.square().mean(dim=-1, keepdim=True) + self.eps)
+        if x.dtype.itemsize >= 4:
+            return F.rms_norm(x, (self.size,), self.weight.to(x.dtype), self.eps)
+        normed = F.rms_norm(x.float(), (self.size,), eps=self.eps)
         return self.weight.to(x.dtype) * normed.to(x.dtype)
 
     def extra_repr(self) -> str:

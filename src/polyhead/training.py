@@ -7,10 +7,7 @@ share the batch, and the gradients are those of the whole batch (DistributedData
 
 from __future__ import annotations
 
-import datetime
 import math
-import os
-import shutil
 import sys
 import time
 import zlib
@@ -29,18 +26,7 @@ from polyhead.checked import Count, NotNegative, Positive, Size, checked, checke
 from polyhead.checkpoint import RunState, load, save
 from polyhead.processes import device, has_process_group, is_first_process, join_process_group
 
-__all__ = [
-    "Loss",
-    "Progress",
-    "Recipe",
-    "device",
-    "is_first_process",
-    "load",
-    "make_checkpoint",
-    "provenance",
-    "save",
-    "train",
-]
+__all__ = ["Loss", "Progress", "Recipe", "device", "is_first_process", "load", "save", "train"]
 
 Loss = Callable[[nn.Module, Tensor], tuple[Tensor, int | Tensor]]
 """The sum of the losses of some tokens, with gradients, and how many tokens they are."""
@@ -242,51 +228,3 @@ class Progress:
                 f"step {step}/{self.steps}  loss {loss:.4f}  {left:.0f} s left", file=sys.stderr, flush=True
             )
             self.last_print = now
-
-
-def provenance(command: str, recipe: Recipe) -> dict[str, Any]:
-    """Return facts for a checkpoint about its training: command, recipe, version, threads, processes, day.
-
-    >>> provenance("train", Recipe(steps=4, batch_size=8, learning_rate=0.6))["recipe"]["steps"]
-    4
-    """
-    return {
-        "command": command,
-        "recipe": asdict(recipe),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "processes": int(os.environ.get("WORLD_SIZE", "1")),
-        "date": datetime.date.today().isoformat(),
-    }
-
-
-def make_checkpoint(
-    path: Path,
-    model: nn.Module,
-    loss: Loss,
-    num_examples: int,
-    recipe: Recipe,
-    facts: dict[str, Any],
-    command: str,
-) -> None:
-    """Train, and write a checkpoint; until then the run's state is in a folder beside `path`.
-
-    The checkpoint has the facts, its provenance, and the first losses, to compare machines. The facts should
-    identify the data: a run with other facts is not continued.
-
-    >>> import contextlib, io, tempfile
-    >>> def loss(model, rows):
-    ...     return model(rows[:, None].float()).square().sum(), len(rows)
-    >>> recipe = Recipe(steps=3, batch_size=4, learning_rate=0.1)
-    >>> with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
-    ...     path = Path(folder) / "model.safetensors"
-    ...     make_checkpoint(path, nn.Linear(1, 1), loss, 4, recipe, {"data": "0 to 3"}, "python train.py")
-    ...     load(path).facts["data"]
-    '0 to 3'
-    """
-    folder = Path(f"{path}.run")
-    losses = train(model, loss, num_examples, recipe, folder=folder, data=facts)
-    if is_first_process():
-        first = [round(each, 4) for each in losses[:20]]
-        save(path, model, {**facts, **provenance(command, recipe), "first_losses": first})
-        shutil.rmtree(folder)

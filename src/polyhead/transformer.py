@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Unpack
 
+import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
@@ -92,17 +93,19 @@ class DecoderOnly(nn.Module):
         mask: Bool[Tensor, "batch length"] | None = None,
         cache: DecoderCache | None = None,
         positions: Positions | None = None,
-    ) -> Float[Tensor, "batch length vocab_size"]:
+        logits_at: Integer[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch num_logits vocab_size"]:
         """Compute at each position the logits of the next token.
 
-        Without `positions`, tokens are counted, and padding is not.
+        Without `positions`, tokens are counted, and padding is not. With `logits_at`, one index of
+        `token_ids` for each sequence, only the logits there are computed, (batch, 1, vocab_size).
         """
         counted, key_mask = positions_and_mask(token_ids, mask, cache)
         positions = counted if positions is None else positions
         draft = None if cache is None else cache.draft()  # an interrupt may come before the logits
         x = self.embedding(token_ids, positions)
         states, _ = self.decoder(x, mask=key_mask, cache=draft, positions=positions)
-        logits: Tensor = self.output(states)
+        logits: Tensor = self.output(_select(states, logits_at))
         if cache is not None and draft is not None:
             cache.commit(draft)
         return logits
@@ -120,6 +123,13 @@ class DecoderOnly(nn.Module):
         x = self.embedding(token_ids, positions)
         _, weights = self.decoder(x, mask=key_mask, need_weights=True, positions=positions)
         return tuple(layer.self_attention for layer in weights)
+
+
+def _select(states: Tensor, indices: Tensor | None) -> Tensor:
+    """Take one state of each sequence, (batch, 1, embed_dim); all if there are no indices."""
+    if indices is None:
+        return states
+    return states[torch.arange(len(states), device=states.device), indices.long()][:, None]
 
 
 class TransformerWeights(NamedTuple):
@@ -186,14 +196,18 @@ class EncoderDecoder(nn.Module):
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
         source_mask: Bool[Tensor, "batch source_length"] | None = None,
         cache: DecoderCache | None = None,
-    ) -> Float[Tensor, "batch target_length _output"]:
-        """Compute the logits of each next token, from the memory and the source's mask of `encode`."""
+        logits_at: Integer[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch num_logits _output"]:
+        """Compute the logits of each next token, from the memory and the source's mask of `encode`.
+
+        For `logits_at` see `DecoderOnly.forward`.
+        """
         positions, key_mask = positions_and_mask(target_ids, target_mask, cache)
         x = self.target_embedding(target_ids, positions)
         memory_mask = None if source_mask is None else source_mask[:, None]
         draft = None if cache is None else cache.draft()  # an interrupt may come before the output
         states, _ = self.decoder(x, memory, key_mask, memory_mask, cache=draft, positions=positions)
-        output: Tensor = self.output(states)
+        output: Tensor = self.output(_select(states, logits_at))
         if cache is not None and draft is not None:
             cache.commit(draft)
         return output

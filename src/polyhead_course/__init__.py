@@ -1,5 +1,13 @@
-"""What the course alone needs: its figures, exercises, trained models, words, fonts, theme and PDF.
+"""What the course alone needs, in parts.
+
+- `figures`: `plots`, every figure as vector graphics, and `live`, those that the reader can move.
+- `exercises`: checks of the exercises, and the bug clinic's patients.
+- `models`: trained models, and tables of head experiments.
+- `words`: the terms, labels and messages of all languages.
+- `peers`: d2l and Hugging Face, imported for comparison.
+- `benchmarks`: measured times and memory.
+- `fonts`, `theme` and `pdf`: how the website and the PDFs look.
 
 Chapters import the parts by name: `from polyhead_course.figures import plots`. This package itself imports
-nothing, so that a part that needs matplotlib or Sphinx loads them only for those who ask for it.
+nothing, so that importing one part does not load what another needs, such as matplotlib or Sphinx.
 """

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import sys
 import types
 import warnings
-from collections.abc import Iterator
 
 
 def d2l() -> types.ModuleType:
@@ -22,8 +20,20 @@ def d2l() -> types.ModuleType:
     Raises:
         ImportError: d2l is not installed.
     """
-    with _importable_torchvision():
+    try:
+        importlib.import_module("torchvision")
+        stand_in: dict[str, types.ModuleType] = {}
+    except (ImportError, RuntimeError, OSError):
+        torchvision, transforms = types.ModuleType("torchvision"), types.ModuleType("torchvision.transforms")
+        torchvision.transforms = transforms  # type: ignore[attr-defined]
+        stand_in = {"torchvision": torchvision, "torchvision.transforms": transforms}
+    sys.modules |= stand_in
+    try:
         return _import_without_warnings("d2l.torch")
+    finally:
+        for name in stand_in:
+            # Other packages look for torchvision in sys.modules and would take this one for the real one.
+            del sys.modules[name]
 
 
 def transformers() -> types.ModuleType:
@@ -43,20 +53,3 @@ def _import_without_warnings(name: str) -> types.ModuleType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module(name)
-
-
-@contextlib.contextmanager
-def _importable_torchvision() -> Iterator[None]:
-    try:
-        importlib.import_module("torchvision")
-    except (ImportError, RuntimeError, OSError):
-        torchvision, transforms = types.ModuleType("torchvision"), types.ModuleType("torchvision.transforms")
-        torchvision.transforms = transforms  # type: ignore[attr-defined]
-        sys.modules |= {"torchvision": torchvision, "torchvision.transforms": transforms}
-        try:
-            yield
-        finally:
-            # Other packages look for torchvision in sys.modules and would take this one for the real one.
-            del sys.modules["torchvision"], sys.modules["torchvision.transforms"]
-    else:
-        yield

@@ -1,7 +1,14 @@
-"""A Sphinx extension for books in several languages: each page is in the language of its folder.
+"""A Sphinx extension for one book in several languages: each page is in the language of its folder.
 
-Each page has the `lang`, the title, the sidebar and the neighbours of its language, the interface of Sphinx
-and its themes in that language, anchors that are the cells' ids, and a language switcher.
+    extensions = ["sphinx_polyglot"]
+    polyglot_languages = {
+        "en": {"locale": "en", "name": "English", "title": "Gardens"},
+        "ko": {"locale": "ko", "name": "한국어", "title": "정원"},
+    }
+
+Each page, `book/<code>/<name>`, has the `lang`, the title, the sidebar and the neighbours of its language,
+the interface of Sphinx and its themes in that language, anchors that are the cells' ids, and a language
+switcher.
 """
 
 from __future__ import annotations
@@ -13,7 +20,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from sphinx_polyglot import addresses, alternates, anchors, navigation, private
+from sphinx_polyglot import anchors, internals, navigation, pages
 
 _HERE = Path(__file__).parent
 
@@ -34,34 +41,28 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     # With a notebook as a dict, after its cells are marked: extensions may change it before it is parsed.
     app.add_event("polyglot-notebook-read")
-    app.connect("config-inited", addresses.configure)
-    app.connect("config-inited", configure)
+    app.connect("config-inited", pages.configure)
+    app.connect("config-inited", configure_html)
     # After 800: Sphinx loads its own catalogues then.
-    app.connect("config-inited", private.install_catalogues, priority=950)
-    app.connect("builder-inited", private.set_language_in_processes)
+    app.connect("config-inited", internals.install_catalogues, priority=950)
+    app.connect("builder-inited", internals.set_language_in_processes)
     # First, since other handlers may translate words of the page.
-    app.connect("source-read", navigation.set_language_of_source, priority=0)
+    app.connect("source-read", navigation.set_page_language, priority=0)
     app.connect("source-read", anchors.mark_cells)
     app.connect("env-updated", navigation.refresh_outdated_pages)
     # First, since themes (500) render their components with the language and the switcher of the context.
     app.connect("html-page-context", navigation.localise_page, priority=0)
-    app.connect("html-page-context", alternates.add_switcher, priority=0)
-    app.connect("build-finished", alternates.write_sitemap)
+    app.connect("build-finished", navigation.write_sitemap)
 
     app.add_transform(anchors.AnchorCells)
     app.add_post_transform(navigation.SetLanguage)
-    private.replace_hidden_cell(app)
-    return {
-        "version": "1",
-        "env_version": fingerprint(_HERE),
-        "parallel_read_safe": True,
-        "parallel_write_safe": True,
-    }
+    internals.replace_hidden_cell(app)
+    return extension_metadata(_HERE)
 
 
 # Sphinx event: config-inited
-def configure(app: Sphinx, config: Config) -> None:
-    """Add the templates, put the switcher on the pages of the book theme, drop what would mix languages."""
+def configure_html(app: Sphinx, config: Config) -> None:
+    """Add the templates, put the switcher on the pages of the book theme, turn off numbers and indexes."""
     config.templates_path.insert(0, str(_HERE / "templates"))
     config.html_static_path.append(str(_HERE / "static"))
     app.add_css_file("language-switcher.css")
@@ -75,8 +76,17 @@ def configure(app: Sphinx, config: Config) -> None:
     config.html_domain_indices = False
 
 
-def fingerprint(*folders: Path) -> int:
-    """Return a checksum of an extension's files: Sphinx reads every page again when it changes."""
+def extension_metadata(folder: Path) -> dict[str, Any]:
+    """Return what an extension's `setup` tells Sphinx.
+
+    Args:
+        folder: The folder of the extension.
+
+    Returns:
+        `env_version` is a checksum of the extension's files: Sphinx reads every page again when one changes.
+        The other two keys say that pages may be read and written in parallel.
+    """
     kinds = {".py", ".yml", ".html", ".css", ".js"}
-    files = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in kinds)
-    return zlib.crc32(b"".join(path.read_bytes() for path in files))
+    files = sorted(path for path in folder.rglob("*") if path.suffix in kinds)
+    checksum = zlib.crc32(b"".join(path.read_bytes() for path in files))
+    return {"env_version": checksum, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -18,7 +18,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 from polyglot_book.ipynb import NotebookError, parse_notebook
-from sphinx_polyglot.private import code_cells, publish_anchors
+from sphinx_polyglot.internals import code_cells, publish_anchors
 
 LOGGER = logging.getLogger(__name__)
 

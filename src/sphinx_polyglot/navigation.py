@@ -1,33 +1,33 @@
-"""Keeps a page's title, sidebar and previous/next links inside the page's language."""
+"""Leads from page to page: sidebar and neighbours in the page's language, counterparts in the others.
+
+The counterparts are in the language switcher for readers, and in `sitemap.xml` for search engines.
+"""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from sphinx_polyglot.languages import Pages
-from sphinx_polyglot.strings import set_language, translate
+from sphinx_polyglot.pages import Pages, page_url, site_address, source_file
+from sphinx_polyglot.strings import set_current_language, translate
 
 # The attribute of the environment with the titles and the order of all pages, as of the last build.
 _OUTLINE = "polyglot_outline"
 
 
-def set_page_language(app: Sphinx, docname: str) -> None:
+# Sphinx event: source-read
+def set_page_language(app: Sphinx, docname: str, *_: object) -> None:
     """Set the current language to that of a page."""
     pages = Pages.from_config(app.config)
-    set_language(pages.language_of(docname) or pages.reference)
-
-
-# Sphinx event: source-read
-def set_language_of_source(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Set the language of the page that is read next."""
-    set_page_language(app, docname)
+    set_current_language(pages.language_of(docname) or pages.reference)
 
 
 class SetLanguage(SphinxPostTransform):
@@ -45,15 +45,16 @@ class SetLanguage(SphinxPostTransform):
 def localise_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Set the language, titles, sidebar and neighbours of a page in its context."""
+    """Set the language, titles, switcher, sidebar and neighbours of a page in its context."""
     pages = Pages.from_config(app.config)
     page_language = pages.language_of(pagename)
     language = page_language or pages.reference
-    set_language(language)
+    set_current_language(language)
     context["language"] = language.code
     context["polyglot_reference"] = pages.reference.code
     context["polyglot_title"] = language.title
     context["polyglot_has_language"] = page_language is not None
+    context["polyglot_switcher"] = _switcher(app, pages, pagename)
     context["project"] = context["shorttitle"] = context["docstitle"] = language.title
     if page_language is None:
         context["sidebars"] = []
@@ -69,6 +70,26 @@ def localise_page(
         context["prev"]["title"] = translate("Home")
     if pagename not in order[:-1]:
         context["next"] = None
+
+
+def _switcher(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
+    """Return the entries of the language switcher; none for a shared page, which is in one language only."""
+    current = pages.language_of(pagename)
+    counterparts = {
+        each: pages.counterpart(pagename, each, app.env.found_docs) for each in pages.languages.values()
+    }
+    return [
+        {
+            "code": language.code,
+            "name": language.name,
+            "href": app.builder.get_relative_uri(pagename, counterpart or pages.home(language)),
+            "current": language == current,
+            # Only a counterpart has the same anchors; a home page has not.
+            "same": counterpart is not None,
+        }
+        for language, counterpart in counterparts.items()
+        if pagename not in pages.shared
+    ]
 
 
 def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
@@ -119,29 +140,75 @@ def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
 def refresh_outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Delete the HTML of removed pages; return the pages to write again.
 
-    Sphinx writes only the pages whose source has changed. But a page's title also appears in the sidebar of
-    every page in its language, and a new or removed page changes the switchers of its counterparts.
+    Sphinx writes only the pages whose source has changed. But a page's title also appears in the sidebars of
+    other pages, and a new or removed page changes the switchers of its counterparts.
     """
+    outline = [
+        (each, env.titles[each].astext(), env.toctree_includes.get(each)) for each in sorted(env.found_docs)
+    ]
+    old_outline = getattr(env, _OUTLINE, outline)
+    setattr(env, _OUTLINE, outline)
+    for removed_page in {page for page, *_ in old_outline} - env.found_docs:
+        Path(app.outdir, f"{removed_page}.html").unlink(missing_ok=True)
+    return [] if outline == old_outline else sorted(env.found_docs)
+
+
+def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
+    """Return the address of a page on the published site in each language, and its x-default."""
     pages = Pages.from_config(app.config)
-    new_outline: dict[str, Any] = {"docs": sorted(env.found_docs)}
-    shared = [each for each in pages.shared if each in env.titles]
-    new_outline["shared"] = [env.titles[each].astext() for each in shared]
-    for code, language in pages.languages.items():
-        home = pages.home(language)
-        order = [home, *_descendants(env, home)]
-        new_outline[code] = [(each, env.titles[each].astext()) for each in order if each in env.titles]
-    old_outline = getattr(env, _OUTLINE, None)
-    setattr(env, _OUTLINE, new_outline)
-    if old_outline is None or old_outline == new_outline:
-        return []
-    if old_outline.get("docs") != new_outline["docs"]:
-        for removed_page in set(old_outline.get("docs", ())) - env.found_docs:
-            Path(app.outdir, f"{removed_page}.html").unlink(missing_ok=True)
-        return sorted(env.found_docs)
-    changed = {code for code in pages.languages if old_outline.get(code) != new_outline[code]}
-    stale = shared if old_outline.get("shared") != new_outline["shared"] else []
-    return stale + sorted(
-        docname
-        for docname in env.found_docs
-        if (page_language := pages.language_of(docname)) and page_language.code in changed
+    language, root = pages.language_of(docname), app.config.root_doc
+    if language is None and docname != root:
+        return {}
+    docnames = app.env.found_docs
+    names = {
+        each.code: pages.home(each) if language is None else pages.counterpart(docname, each, docnames)
+        for each in pages.languages.values()
+    }
+    urls = {code: page_url(app, name) for code, name in names.items() if name and name in docnames}
+    # The page where a reader chooses a language is the x-default of all home pages.
+    if language is None or docname == pages.home(language):
+        return {**urls, "x-default": page_url(app, root)}
+    return {**urls, "x-default": urls.get(pages.reference.code, next(iter(urls.values())))}
+
+
+def commit_dates(root: Path) -> dict[str, str]:
+    """Return the date of each file's last commit; nothing in a shallow clone or outside a repository."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "core.quotePath=false", *arguments]
+        try:
+            return subprocess.run(command, cwd=root, capture_output=True, check=True, encoding="utf-8").stdout
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+
+    dates: dict[str, str] = {}
+    if git("rev-parse", "--is-shallow-repository").strip() == "false":
+        date = ""
+        for line in git("log", "--format=/%cs", "--name-only", "--relative").splitlines():
+            if line.startswith("/"):
+                date = line[1:]
+            elif line:
+                dates.setdefault(line, date)
+    return dates
+
+
+# Sphinx event: build-finished
+def write_sitemap(app: Sphinx, exception: Exception | None) -> None:
+    """Write `sitemap.xml`: each page with its counterparts and the date of its last commit."""
+    if exception is not None or app.builder.format != "html" or not site_address(app.config):
+        return
+    rows, dates = [], commit_dates(Path(app.srcdir))
+    for docname in sorted(app.env.found_docs):
+        links = "".join(
+            f'<xhtml:link rel="alternate" hreflang={quoteattr(code)} href={quoteattr(url)}/>'
+            for code, url in alternates_of(app, docname).items()
+        )
+        date = dates.get(source_file(app, docname), "")
+        modified = f"<lastmod>{date}</lastmod>" if date else ""
+        rows.append(f"<url><loc>{escape(page_url(app, docname))}</loc>{modified}{links}</url>")
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+        ' xmlns:xhtml="http://www.w3.org/1999/xhtml">\n' + "\n".join(rows) + "\n</urlset>\n"
     )
+    (Path(app.outdir) / "sitemap.xml").write_text(text, encoding="utf-8")

@@ -26,7 +26,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from sphinx_polyglot.formulas import linear
-from sphinx_polyglot.languages import Pages
+from sphinx_polyglot.pages import Pages
 
 LOGGER = logging.getLogger(__name__)
 

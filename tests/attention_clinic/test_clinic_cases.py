@@ -12,7 +12,7 @@ import attention_clinic as clinic
 from tests.attention_clinic.clinic_cases.case import CASES, Case
 from tests.attention_clinic.clinic_cases.oracle import ORACLES, leaks
 
-WRITTEN = "attention", "together", "heads", "modules", "masks", "positions", "decoders", "conduct", "further"
+WRITTEN = "attention", "heads", "modules", "masks", "positions", "decoders", "conduct", "further"
 for written in (*(f"wrong_{each}" for each in WRITTEN), "right", "right_modules", "further_decoders"):
     importlib.import_module(f"tests.attention_clinic.clinic_cases.{written}")
 

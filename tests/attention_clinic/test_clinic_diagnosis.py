@@ -14,8 +14,7 @@ import torch.nn.functional as F
 import attention_clinic as clinic
 import polyhead
 from attention_clinic import planted
-from attention_clinic.diagnosis import Diagnosis, Finding
-from attention_clinic.wording import ENGLISH, SENTENCES
+from attention_clinic.diagnosis import ENGLISH, SENTENCES, Diagnosis, Finding
 
 HEALTHY = SENTENCES["clinic.healthy"]
 
@@ -33,7 +32,7 @@ def slopes(num_heads):
 
 
 def test_the_evidence_is_the_smallest_input_with_what_is_right_and_what_came():
-    (bug,) = (bug for bug in clinic.diagnose(inverted).bugs if bug.name == "mask_inverted")
+    (bug,) = (bug for bug in clinic.diagnose(inverted, seconds=60.0).bugs if bug.name == "mask_inverted")
     assert bug.input["query"].shape == (1, 1, 4)
     assert bug.input["key"].shape == (1, 2, 4)
     assert bug.input["mask"].tolist() == [[[False, True]]]

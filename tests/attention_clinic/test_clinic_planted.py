@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from attention_clinic import diagnose, planted
+from attention_clinic.diagnosis import SENTENCES
 from attention_clinic.planted import BUGS, CLASSES, PROBES, build
 from attention_clinic.small import SmallDecoder
-from attention_clinic.wording import SENTENCES
 from tests.attention_clinic.clinic_cases.decoders import AttentionAlone, Nano, TinyLlama
 from tests.attention_clinic.clinic_cases.right_modules import books
 
@@ -56,14 +56,8 @@ def test_each_probe_sees_what_it_is_known_to_see(matrix):
     assert [*matrix] == ["none", *BUGS] == [*SEEN]
     assert all([*row] == [*PROBES] for row in matrix.values())
     for bug, row in matrix.items():
-        assert {probe for probe, found in row.items() if found} == set(SEEN[bug].split()), bug
-
-
-def test_every_bug_is_seen_and_half_of_them_not_by_parity(matrix):
-    assert all(any(row.values()) for bug, row in matrix.items() if bug != "none")
-    silent = [bug for bug, row in matrix.items() if row["parity"] == 0]
-    assert len(silent) == 14
-    assert sum(not any(row[law] for law in PROBES[:-1]) for row in matrix.values()) == 9
+        assert {probe for probe, found in row.items() if found and found > 0.1} == set(SEEN[bug].split()), bug
+        assert all(not found or found > 0.1 for found in row.values()), bug
 
 
 def test_a_matrix_is_its_own(matrix):
@@ -72,14 +66,14 @@ def test_a_matrix_is_its_own(matrix):
 
 
 def test_all_planted_decoders_have_the_same_weights():
-    weights = planted.planted().state_dict()
+    weights = planted.planted_decoder().state_dict()
     for bug in BUGS:
-        own = planted.planted(bug).state_dict()
+        own = planted.planted_decoder(bug).state_dict()
         assert all(torch.equal(own[name], weight) for name, weight in weights.items())
-        assert not planted.planted(bug).training
+        assert not planted.planted_decoder(bug).training
 
 
-@pytest.mark.parametrize("make", [planted.planted, planted.right_twin])
+@pytest.mark.parametrize("make", [planted.planted_decoder, planted.right_twin])
 def test_another_name_is_refused(make):
     with pytest.raises(ValueError, match=r"bug must be 'none' or one of causal_inverted, .* got 'typo'"):
         make("typo")
@@ -90,7 +84,7 @@ def test_another_name_is_refused(make):
 
 @pytest.mark.parametrize("bug", SEEN)
 def test_diagnose_names_a_planted_bug(bug):
-    assert diagnose(planted.planted(bug), "decoder").names == ((bug,) if bug != "none" else ())
+    assert diagnose(planted.planted_decoder(bug), "decoder").names == ((bug,) if bug != "none" else ())
 
 
 @pytest.mark.parametrize(
@@ -109,11 +103,11 @@ def test_diagnose_names_two_at_once(pair):
 
 
 def test_evidence_is_small_and_says_which_law():
-    (finding,) = diagnose(planted.planted("sees_ahead"), "decoder").bugs
+    (finding,) = diagnose(planted.planted_decoder("sees_ahead"), "decoder").bugs
     assert finding.details["law"] == finding.input["law"] == "causality"
     assert finding.input["token_ids"].shape == finding.input["other_token_ids"].shape == (1, 2)
     assert finding.expected.shape == finding.actual.shape == (5,)
-    (finding,) = diagnose(planted.planted("padding_ignored"), "decoder").bugs
+    (finding,) = diagnose(planted.planted_decoder("padding_ignored"), "decoder").bugs
     assert finding.input["mask"].tolist() == [[False, True]]
 
 
@@ -180,7 +174,7 @@ def test_open_masks_and_nan_and_no_past_have_names():
 
 def test_a_class_a_function_and_training_mode_are_fine():
     assert diagnose(TinyLlama, "decoder")
-    decoder = planted.planted().train()
+    decoder = planted.planted_decoder().train()
     assert diagnose(decoder, "decoder")
     assert decoder.training
     assert diagnose(lambda token_ids: decoder.eval()(token_ids), "decoder")
@@ -205,4 +199,4 @@ def test_a_cache_that_raises_does_not_hide_the_rest():
             raise RuntimeError("no room")
 
     assert set(diagnose(build(Ill), "decoder").names) == {"padding_ignored", "raises"}
-    assert isinstance(planted.planted(), SmallDecoder)
+    assert isinstance(planted.planted_decoder(), SmallDecoder)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import attention_clinic as clinic
-from attention_clinic.trial import Stopped, TimeIsUp, Trial, call_with_timeout
+from attention_clinic.trial import CallFailed, TimeIsUp, Trial, call_with_timeout
 
 
 def attend(query, key, value):
@@ -177,7 +177,7 @@ def test_a_call_passes_copies_and_tells_what_was_raised():
     trial.call(lambda x: x.add_(1), x)
     assert x.tolist() == [0, 0, 0]
     assert trial.conduct.keys() == {"mutates"}
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(CallFailed) as stopped:
         trial.call(functools.partial(int, "seven"))
     assert stopped.value.finding.details["error"].startswith("ValueError: invalid literal")
     assert isinstance(stopped.value.error, ValueError)

@@ -12,7 +12,10 @@ import pytest
 import attention_clinic
 from attention_clinic import laws, planted
 
-MODULES = [each.name for each in pkgutil.walk_packages(attention_clinic.__path__, "attention_clinic.")]
+MODULES = [
+    "attention_clinic",
+    *(each.name for each in pkgutil.walk_packages(attention_clinic.__path__, "attention_clinic.")),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -21,8 +24,9 @@ def test_examples_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-PUBLIC = [*(getattr(attention_clinic, name) for name in attention_clinic.__all__), laws.gap, laws.other,
-          laws.parity, laws.Law, planted.planted, planted.right_twin, planted.matrix]  # fmt: skip
+PUBLIC = [*(getattr(attention_clinic, name) for name in attention_clinic.__all__), laws.gap, laws.parity,
+          laws.other_tokens, laws.Law, planted.planted_decoder, planted.right_twin,
+          planted.matrix]  # fmt: skip
 
 
 @pytest.mark.parametrize("thing", [each for each in PUBLIC if callable(each) or inspect.ismodule(each)])

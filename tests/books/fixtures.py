@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import matplotlib
 import pytest
 
 from tests.building import Built, build, copy
 
 BOOKS = Path(__file__).parent
-FONT = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
-
-
-def copy_full(root: Path) -> Path:
-    """Copy the book `full`, with a font."""
-    copy(BOOKS / "full", root)
-    shutil.copyfile(FONT, root / "font.ttf")
-    return root
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -45,6 +35,6 @@ def four_copy(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """A book in two languages with cards, downloads, live figures and API pages; not to be changed."""
-    built = build(copy_full(tmp_path_factory.mktemp("books") / "full"))
+    built = build(copy(BOOKS / "full", tmp_path_factory.mktemp("books") / "full"))
     assert built.code == 0, built.log
     return built

@@ -114,12 +114,7 @@ def test_a_screen_reader_is_told_the_whole_page(seen: Visit, name: str) -> None:
     assert len([1 for each in page.all("group") if each.name in WORDS[name[:2]]]) == cells
 
 
-WORDS = {
-    "in": (),
-    "en": ("Code", "Output"),
-    "zh": ("程式碼", "輸出", "代码", "输出"),
-    "ko": ("코드", "출력"),
-}
+WORDS = {"in": (), "en": ("Code", "Output"), "zh": ("程式碼", "輸出", "代码", "输出"), "ko": ("코드", "출력")}
 
 
 def test_what_is_unfolded_says_so(seen: Visit) -> None:

@@ -18,6 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import polyhead
+from polyhead.pretrained import smollm2
 from polyhead_course import peers
 from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, come_near, numbers
@@ -282,6 +283,77 @@ def test_the_path_shows_where_polyhead_puts_each_number(window: Browser, address
         for stage, tensor in zip(each["stages"], tensors, strict=True):  # one colour for each head
             heads = (tensor.flatten() % 100 // 10).tolist()
             assert len(set(zip(stage["colours"], heads, strict=True))) == num_heads
+
+
+ATLAS = """async states => {
+  const body = document.querySelector("[data-live=atlas] .polyglot-live-body");
+  const all = (selector) => [...body.querySelectorAll(selector)];
+  const heads = all(".live-atlas [role=row]").slice(1).map((line) => [...line.querySelectorAll("button")]);
+  const [texts, kinds] = all("select");
+  const choose = (select, place) => {
+    select.selectedIndex = place;
+    select.dispatchEvent(new Event("change"));
+  };
+  const share = (tile) => parseFloat(tile.style.getPropertyValue("--live-share"));
+  const shown = [];
+  for (const { layer, head, text, kind, row } of states) {
+    choose(texts, text);
+    choose(kinds, kind);
+    heads[head][layer].click();
+    await new Promise((done) => setTimeout(done, 100));
+    all(".live-look button")[row].click();
+    await new Promise((done) => setTimeout(done));
+    shown.push({
+      tokens: all(".live-look button").map((each) => each.textContent),
+      tiles: all(".live-look").map((line) =>
+        [...line.querySelectorAll(".live-tile")].map(share)),
+      percents: all(".live-look .live-number").map((each) => each.textContent),
+      head: body.querySelector(".live-head-now").innerText,
+      row: body.querySelector(".live-row-now").innerText,
+      written: all(".live-writing > :first-child").map((each) => each.textContent),
+    });
+  }
+  return shown;
+}"""
+
+
+@pytest.mark.skipif("atlas" not in CHAPTERS, reason="no chapter shows it yet")
+def test_the_atlas_shows_the_weights_that_polyhead_computes(window: Browser, address: str) -> None:
+    chance, model = random.Random(6), smollm2()
+    with visit(window, address) as seen:
+        data = come_near(seen, "atlas", "ko")
+        kinds = [kind for kind in data["texts"][0]["continuations"] if kind != "none"]
+        states = [
+            {
+                "layer": chance.randrange(30), "head": chance.randrange(9), "text": chance.randrange(6),
+                "kind": chance.randrange(len(kinds)), "row": chance.randrange(13),
+            }
+            for _ in range(STATES // 4)
+        ]  # fmt: skip
+        shown = seen.page.evaluate(ATLAS, states)
+        assert seen.problems() == []
+    weights = []
+    for text in data["texts"]:
+        with torch.inference_mode():
+            ids = torch.tensor([model.tokenizer.encode(text["text"]).ids])
+            weights.append(torch.cat(model.model.attention_weights(ids)))
+    for state, each in zip(states, shown, strict=True):
+        layer, head, text, row = (state[name] for name in ("layer", "head", "text", "row"))
+        matrix = 100 * weights[text][layer, head]
+        assert [len(line) for line in each["tiles"]] == list(range(1, len(matrix) + 1))
+        for query, line in enumerate(each["tiles"]):
+            assert (torch.tensor(line) - matrix[query, : query + 1]).abs().max() < 0.51
+        percents = [float(number.strip("%")) for number in each["percents"] if number]
+        assert percents == each["tiles"][row]
+        assert each["tokens"] == data["texts"][text]["tokens"]
+        assert numbers(each["head"]) == [layer, head]
+        assert data["names"][data["kinds"][layer][head]]["name"] in each["head"]
+        said = [int(number) for number in re.findall(r"(\d+)%", each["row"])]
+        assert said == sorted(filter(None, percents), reverse=True)[:5]
+        assert each["tokens"][row] in each["row"]
+        continuations = data["texts"][text]["continuations"]
+        written = [*continuations["none"], *continuations[kinds[state["kind"]]]]
+        assert each["written"] == [f"{text}…".replace("\n", "↵") for text in written]
 
 
 DECODING = """states => states.map(({ step, cache, layer, head }) => {

@@ -120,15 +120,60 @@ def test_a_finger_sets_the_mask(window: Browser, address: str) -> None:
         assert cell.get_attribute("aria-pressed") == "false"
 
 
+@pytest.mark.skipif("atlas" not in CHAPTERS, reason="no chapter shows it yet")
+def test_the_atlas_by_keyboard_and_finger(window: Browser, address: str) -> None:
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+    with visit(window, address, **phone) as seen:
+        come_near(seen, "atlas")
+        body = seen.page.locator("[data-live=atlas] .polyglot-live-body")
+        first, second = body.locator("[aria-live=polite]").all()
+        body.locator(".live-atlas button[tabindex='0']").focus()
+        for key in ("End", "ArrowUp", "ArrowLeft", "Enter"):
+            seen.page.keyboard.press(key)
+        expect(first).to_contain_text("layer 28, head 5")
+        expect(body.locator(".live-atlas [aria-pressed=true]")).to_have_count(1)
+        body.locator(".live-look button[tabindex='0']").focus()
+        seen.page.keyboard.press("ArrowUp")
+        expect(second).to_contain_text("“password” looks at")
+        body.locator(".live-look button").nth(4).tap()
+        expect(second).to_contain_text("“ut” looks at")
+        body.get_by_role("combobox", name="switch off").select_option(label="first token: 94")
+        assert len(body.locator(".live-writing").nth(1).inner_text()) > 3
+        assert seen.problems() == []
+
+
+@pytest.mark.skipif("atlas" not in CHAPTERS, reason="no chapter shows it yet")
+def test_the_atlas_says_that_its_weights_do_not_come_and_asks_again(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, "atlas")
+        body = seen.page.locator("[data-live=atlas] .polyglot-live-body")
+        seen.page.route("**/readings/*.bin", lambda route: route.abort())
+        body.locator(".live-atlas button").nth(7).click()
+        expect(body.get_by_role("status")).to_have_text("The weights could not be loaded.")
+        seen.page.unroute("**/readings/*.bin")
+        body.locator(".live-atlas button").nth(8).click()
+        expect(body.get_by_role("status")).to_have_text("")
+        expect(body.locator(".live-looks")).not_to_have_class("live-looks live-stale")
+
+
 STATE = {
+    "atlas": ("#atlas-figure~h=17,3&t=3&q=9&x=0", ".live-row-now"),
     "hull": ("#weighted-sums-figure~q=0&s=1,2,-3,0.5&t=2&d=64&raw=1", ".live-now"),
     "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2", ".live-answers"),
     "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
     "decoding": ("#triangle-figure~s=2&l=1&h=1&c=0", ".live-costs"),
     "translator": ("#translator-figure~d=3,2031,2,4&v=0,2", ".live-answer"),
 }
-SHOWN = {"hull": "T2", "mask": "NaN", "path": "[6, 2, 1]", "translator": "2031", "decoding": "76"}
+SHOWN = {
+    "atlas": "“Your”",
+    "hull": "T2",
+    "mask": "NaN",
+    "path": "[6, 2, 1]",
+    "translator": "2031",
+    "decoding": "76",
+}
 FIRST = {
+    "atlas": ".live-atlas button",
     "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",
     "translator": ".live-switches button", "decoding": ".live-buttons button:nth-child(2)",
 }  # fmt: skip

@@ -40,7 +40,7 @@ CHANGE = """async ({ kind, steps }) => {
     "November", "1 May 1899", "Thursday, 20 November 2026"];
   const [heights, cut] = [new Set(), new Set()];
   for (let step = 0; step < steps; step++) {
-    const controls = visible("button, input");
+    const controls = visible("button, input, select");
     const control = controls[chance(controls.length)];
     if (control.type === "range") {
       control.value = chance(2) ? control.max : control.min;
@@ -48,6 +48,9 @@ CHANGE = """async ({ kind, steps }) => {
     } else if (control.type === "text") {
       control.value = dates[chance(dates.length)];
       control.form.requestSubmit();
+    } else if (control.options) {
+      control.selectedIndex = chance(control.options.length);
+      control.dispatchEvent(new Event("change"));
     } else control.click();
     await new Promise((done) => setTimeout(done));
     heights.add(figure.getBoundingClientRect().height);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,36 @@ NAMES |= {
         r"\[([A-Z][^\]]* \d+|[\w.-]+[ ，]\d+)\]\(https:", chapter.read_text(encoding="utf-8")
     )
 }
+# Chapters 9 and 14 talk with a model that reads and writes English, in italics.
+NAMES |= {
+    *("GGUF", "The capital of France is …", "（logit lens，", "（induction circuit，"),
+    *("nostalgebraist", "nostalgebraist 2020", "nostalgebraist，2020"),
+    *("SmolLM2: When Smol Goes Big", "In-context Learning and Induction Heads"),
+    "Interpretability in the Wild",
+    *("interpreting GPT: the logit lens", "A Mathematical Framework for Transformer Circuits"),
+    "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers",
+    "Efficient Streaming Language Models with Attention Sinks",
+}  # fmt: skip
+NAMES |= {
+    text.strip(" .,")
+    for stem in ("09-generation", "14-real-model")
+    for chapter in (ROOT / "chapters").glob(f"*/{stem}.md")
+    for text in re.findall(r"\*+([^*\n]+)\*+", chapter.read_text(encoding="utf-8"))
+}
+_READINGS = (ROOT / "src/polyhead_course/models/smollm2/readings.json").read_text(encoding="utf-8")
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Every text in a value of JSON, as the page shows it."""
+    if isinstance(value, str):
+        shown = " ".join(value.replace("\n", "↵").split())
+        yield from (shown, f"{shown}…")
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+NAMES |= set(_strings(json.loads(_READINGS)))
 SOURCES = "#sources"
 
 # One thing changes at a time: each change of colours is waited for.

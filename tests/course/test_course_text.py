@@ -6,36 +6,21 @@ import io
 import re
 import tokenize
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from polyglot_book.chapters import read_all
-from polyglot_book.checks import check_notebooks, check_parity, check_translations, check_wording
+from polyglot_book.checks import check_book
 from polyglot_book.config import Book
-from polyglot_book.violations import Violation
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("check", [check_translations, check_parity, check_wording, check_notebooks])
-def test_the_book_violates_nothing(book: Book, check: Callable[[Book], list[Violation]]) -> None:
-    violations = check(book)
+def test_the_book_violates_nothing(book: Book) -> None:
+    violations = check_book(book)
     assert violations == [], "\n" + "\n".join(map(str, violations))
-
-
-def test_every_chapter_of_every_language_is_in_the_table_of_contents(book: Book) -> None:
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    listed = [page["file"] for home in toc["chapters"] for page in [home, *home.get("sections", [])]]
-    written = [
-        f"book/{path.parent.name}/{path.stem}"
-        for code in book.languages
-        for path in (ROOT / "chapters" / code).glob("*.md")
-    ]
-    shared = ["book/api", "book/api-experiments", "book/api-tools"]  # for readers of all languages
-    assert sorted(listed) == sorted([*written, *shared])
 
 
 def test_every_language_has_the_same_chapters_in_the_same_order(book: Book) -> None:
@@ -128,7 +113,7 @@ def test_the_guides_name_only_targets_and_files_that_exist(guide: Path) -> None:
 
 
 def test_no_file_is_over_five_megabytes() -> None:
-    ignored = {".git", ".venv", "_build", "node_modules"}
+    ignored = {".git", ".venv", ".mypy_cache", "_build", "node_modules"}
     large = [
         path
         for path in ROOT.rglob("*")

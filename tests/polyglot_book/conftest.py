@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polyglot_book import notebooks
+from polyglot_book import execution
 from tests.polyglot_book.kernels import Kernels
 from tests.polyglot_book.tiny_book import TinyBook
 
@@ -17,5 +17,5 @@ def tiny(tmp_path: Path) -> TinyBook:
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
     kernels = Kernels()
-    monkeypatch.setattr(notebooks, "execute", kernels.run)
+    monkeypatch.setattr(execution, "execute", kernels.run)
     return kernels

@@ -20,14 +20,9 @@ def run(tiny: TinyBook, *arguments: str) -> int:
     return main(["--root", str(tiny.root), *arguments])
 
 
-def test_check_says_in_one_line_that_all_is_well(
-    executed: TinyBook, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(executed, "check") == 0
-    assert capsys.readouterr().out == "1 chapters, 4 languages, 16 cells: 0 violations\n"
-
-
 def test_check_runs_every_check(executed: TinyBook, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(executed, "check") == 0
+    assert capsys.readouterr().out == "1 chapter, 4 languages, 16 cells: 0 violations\n"
     executed.edit("chapters/ko/01-one.md", "x * 7", "x * 8")
     executed.edit("chapters/zh-TW/01-one.md", "為什麼](#why)", "为什麼](#other)")
     assert run(executed, "check") == 1
@@ -44,12 +39,12 @@ def test_check_runs_every_check(executed: TinyBook, capsys: pytest.CaptureFixtur
     assert out.splitlines()[-1].endswith(f": {violations} violations")
 
 
-def test_pending_names_notebooks_in_one_line(executed: TinyBook, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(executed, "pending") == 0
+def test_outdated_names_notebooks_in_one_line(executed: TinyBook, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(executed, "outdated") == 0
     assert capsys.readouterr().out == ""
     executed.edit("chapters/ko/01-one.md", "x * 7", "x * 8")
     executed.edit("chapters/en/01-one.md", "asks each key", "asks every key")
-    assert run(executed, "pending") == 1
+    assert run(executed, "outdated") == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.endswith("ko/01-one, en/01-one")
 
@@ -89,7 +84,7 @@ def test_a_chapter_that_cannot_be_read_is_one_line(
     tiny.edit("chapters/ko/01-one.md", ":id: setup\n", "")
     assert run(tiny, "notebooks") == 1
     assert capsys.readouterr().err == (
-        "chapters/ko/01-one.md:10: code cell: expected a header with an id, got {}; "
+        "chapters/ko/01-one.md: line 10: code cell: expected a header with an id, got {}; "
         "correct its header, as in :id: why-scale\n"
     )
     assert run(tiny, "check") == 1

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -70,13 +69,8 @@ def test_the_outline_is_that_of_the_folders_language(tiny: TinyBook, monkeypatch
 def test_the_text_counts_before_the_notebooks(tiny: TinyBook) -> None:
     tiny.edit("chapters/ko/01-one.md", "1. 쿼리와 키", "1. 질문과 키")
     assert polyglot_book.outline(tiny.root / "book/ko")["01-one"] == ("1. 질문과 키", [])
-
-
-def test_without_the_text_the_notebooks_tell_it(tiny: TinyBook) -> None:
     shutil.rmtree(tiny.root / "chapters")
     assert polyglot_book.outline(tiny.root / "book/ko") == KO
-    notebook = json.loads(tiny.read("book/ko/02-two.ipynb"))
-    assert notebook["metadata"]["needs"] == ["01-one"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,9 @@ def test_the_book_of_the_readme(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fenced = re.findall(r"^(`{3,4})(yaml|markdown|bash)\n(.*?)^\1$", README, re.DOTALL | re.MULTILINE)
+    fenced = re.findall(
+        r"^(`{3,4})(yaml|yml|markdown|bash|python)\n(.*?)^\1$", README, re.DOTALL | re.MULTILINE
+    )
     blocks = {language: text for _, language, text in fenced}
     Path("chapters/en").mkdir(parents=True)
     Path("_config.yml").write_text(blocks["yaml"])
@@ -40,3 +42,12 @@ def test_the_book_of_the_readme(
     assert statuses == {"sync": 0, "translations": 1, "mark": 0, "notebooks": 0, "check": 0}
     summary = capsys.readouterr().out.splitlines()[-1]
     assert blocks["bash"].endswith(f"# {summary}\n")
+    imports, *examples = filter(None, blocks["python"].splitlines())
+    names: dict[str, object] = {}
+    exec(imports, names)
+    assert len(examples) == 2
+    for expression, result in (line.split("# ") for line in examples):
+        assert repr(eval(expression, names)) == result
+    Path("_config.yml").write_text(f"{blocks['yaml']}    polyglot_terms: terms.yml\n")
+    Path("terms.yml").write_text(blocks["yml"])
+    assert main(["check"]) == 0

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from polyglot_book import chapters, freshness, notebooks
+from polyglot_book.chapters import Chapter
+from polyglot_book.checks import check_notebooks
+from polyglot_book.config import Book
 from polyglot_book.freshness import library_hash
-from polyglot_book.notebooks import pending
-from polyglot_book.outputs import check_notebooks
+from polyglot_book.notebooks import outdated
 from tests.polyglot_book.kernels import Kernels, make
 from tests.polyglot_book.tiny_book import TinyBook
 
@@ -46,7 +49,7 @@ def test_a_clone_executes_nothing_until_its_library_changes(
     assert make(copy) == (True, [])
     edited = clone(tiny, tmp_path / "edited")
     edited.edit(LIBRARY, "class Drawing", "class  Drawing")
-    assert len(pending(edited.book)) == 4
+    assert len(outdated(edited.book)) == 4
     assert make(edited)[0]
     assert kernels.started == 8
     assert make(edited) == (True, [])
@@ -62,7 +65,7 @@ def test_losing_what_this_machine_knows_changes_nothing(
     if content is not None:
         path.write_text(content)
     tiny.edit(LIBRARY, "class Drawing", "class  Drawing")
-    assert len(pending(tiny.book)) == 4
+    assert len(outdated(tiny.book)) == 4
     tiny.edit(LIBRARY, "class  Drawing", "class Drawing")
     assert make(tiny) == (True, [])
     assert kernels.started == 4
@@ -72,7 +75,7 @@ def test_notebooks_without_a_record_are_executed(tiny: TinyBook, kernels: Kernel
     make(tiny)
     (tiny.root / "book/runs.jsonl").unlink()
     (tiny.root / "_build/runs.jsonl").unlink()
-    assert len(pending(tiny.book)) == 4
+    assert len(outdated(tiny.book)) == 4
 
 
 def test_undoing_a_change_executes_nothing(tiny: TinyBook, kernels: Kernels) -> None:
@@ -87,7 +90,7 @@ def test_undoing_a_change_executes_nothing(tiny: TinyBook, kernels: Kernels) -> 
     # Outputs that another library made are no longer what the first one computes.
     name = "book/ko/01-one.ipynb"
     tiny.edit(name, "executed", "executed differently")
-    assert pending(tiny.book) == ["ko/01-one"]
+    assert outdated(tiny.book) == ["ko/01-one"]
 
 
 def test_a_changed_term_executes_the_notebooks_that_read_it(tiny: TinyBook, kernels: Kernels) -> None:
@@ -101,7 +104,7 @@ def test_a_changed_term_executes_the_notebooks_that_read_it(tiny: TinyBook, kern
     make(tiny, "zh-CN")
     kernels.terms = ()
     make(tiny, "ko")
-    assert pending(tiny.book) == []
+    assert outdated(tiny.book) == []
     terms = "src/tinylib/terms.yml"
     for old, new, expected in (
         ("ko: 위치", "ko: 자리", ["en/01-one"]),
@@ -111,9 +114,9 @@ def test_a_changed_term_executes_the_notebooks_that_read_it(tiny: TinyBook, kern
     ):
         before = tiny.read(terms)
         tiny.edit(terms, old, new)
-        assert pending(tiny.book) == expected
+        assert outdated(tiny.book) == expected
         tiny.write(terms, before)
-    assert pending(tiny.book) == []
+    assert outdated(tiny.book) == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ def test_a_changed_term_executes_the_notebooks_that_read_it(tiny: TinyBook, kern
 )
 def test_new_prose_keeps_the_outputs(tiny: TinyBook, kernels: Kernels, old: str, new: str) -> None:
     make(tiny)
-    assert pending(tiny.book) == []
+    assert outdated(tiny.book) == []
     name = "book/en/01-one.ipynb"
     tiny.edit("chapters/en/01-one.md", old, new)
     assert make(tiny) == (True, ["en/01-one: new text, outputs kept"])
@@ -149,13 +152,33 @@ def test_what_outputs_depend_on_is_executed_again(
 ) -> None:
     tiny.write("src/tinylib/data/x.csv", "0")
     make(tiny)
-    assert pending(tiny.book) == []
+    assert outdated(tiny.book) == []
     tiny.edit(name, old, new)
     concerned = tiny.book.languages if "tinylib" in name else ["en"]
-    assert pending(tiny.book) == [f"{code}/01-one" for code in concerned]
+    assert outdated(tiny.book) == [f"{code}/01-one" for code in concerned]
     make(tiny)
     assert kernels.started == 4 + len(concerned)
     assert make(tiny) == (True, [])
+
+
+def test_only_what_changed_is_parsed(
+    tiny: TinyBook, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = []
+
+    def read_chapter(book: Book, path: Path) -> Chapter:
+        parsed.append(book.relative(path))
+        return chapters.read_chapter(book, path)
+
+    make(tiny)
+    outdated(tiny.book)
+    monkeypatch.setattr(notebooks, "read_chapter", read_chapter)
+    monkeypatch.setattr(freshness, "library_hash", lambda book: pytest.fail("the library is parsed"))
+    assert outdated(tiny.book) == []
+    assert parsed == []
+    tiny.edit("chapters/en/01-one.md", "# 1. ", "# 1: ")
+    assert outdated(tiny.book) == ["en/01-one"]
+    assert parsed == ["chapters/en/01-one.md"]
 
 
 def test_moving_bytes_from_one_file_to_another_is_a_change(tiny: TinyBook) -> None:
@@ -214,9 +237,9 @@ def test_a_page_with_the_outline_is_executed_again_when_a_title_changes(
     tiny.write("chapters/ko/index.md", index)
     make(tiny)
     tiny.edit("chapters/en/01-one.md", "1. Queries", "1. Questions")
-    assert pending(tiny.book) == ["en/01-one"]
+    assert outdated(tiny.book) == ["en/01-one"]
     tiny.edit("chapters/ko/01-one.md", "1. 쿼리", "1. 질문과")
-    assert pending(tiny.book) == ["ko/index", "en/01-one", "ko/01-one"]
+    assert outdated(tiny.book) == ["ko/index", "en/01-one", "ko/01-one"]
 
 
 @pytest.mark.usefixtures("kernels")
@@ -229,7 +252,7 @@ def test_a_page_with_the_overview_is_executed_again_when_an_exercise_changes(tin
     tiny.write("chapters/ko/01-one.md", f"{chapter}\n{exercise.format('Exercise 1')}")
     make(tiny)
     tiny.edit("chapters/ko/01-one.md", "Exercise 1", "Exercise 1 (easy)")
-    assert pending(tiny.book) == ["ko/teaching", "ko/01-one"]
+    assert outdated(tiny.book) == ["ko/teaching", "ko/01-one"]
 
 
 @pytest.mark.usefixtures("kernels")
@@ -266,6 +289,6 @@ def test_two_branches_that_edit_two_chapters_merge(tmp_path: Path) -> None:
     git("merge", "-q", "--no-edit", "other")
     assert check_notebooks(tiny.book) == []
     assert git("status", "--porcelain") == ""
-    assert len(pending(tiny.book)) == 8, "nobody has executed them with the library of both"
+    assert len(outdated(tiny.book)) == 8, "nobody has executed them with the library of both"
     git("reset", "-q", "--hard", "HEAD~1")
-    assert pending(tiny.book) == []
+    assert outdated(tiny.book) == []

@@ -66,6 +66,18 @@ def test_two_executions_give_equal_bytes(tiny: TinyBook, monkeypatch: pytest.Mon
     assert "execution" not in text.replace("execution_count", "")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="only there kernels have sockets in files")
+@pytest.mark.usefixtures("library")
+def test_no_two_kernels_can_take_one_port(tiny: TinyBook) -> None:
+    code = "from ipykernel.connect import get_connection_info\nx = 6\nprint(get_connection_info())"
+    tiny.edit("chapters/en/01-one.md", "x = 6", code)
+    assert make(tiny, "en")[0]
+    (notebook,) = stored(tiny).values()
+    connection = json.loads("".join(json.loads(notebook)["cells"][1]["outputs"][0]["text"]))
+    assert connection["transport"] == "ipc"
+    assert not Path(connection["ip"]).parent.exists()
+
+
 @pytest.mark.usefixtures("library")
 def test_a_failing_cell_leaves_the_last_good_notebook(tiny: TinyBook) -> None:
     assert make(tiny, "en")[0]

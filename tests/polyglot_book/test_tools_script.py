@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from polyglot_book.script import script_of, simplified_in, traditional_in
+from polyglot_book.wording import script_of, simplified_in, traditional_in
 
 TRADITIONAL = """
 皇后 太后 后妃 公里 里程 鄰里 海里 里長 台灣 臺灣 台北 平台 舞台 只有 一隻 只能 面積 平面 麵包 干擾 乾淨

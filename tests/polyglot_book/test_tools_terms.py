@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot_book.terms import Terms, read_terms
+from polyglot_book.wording import Terms, read_terms
 from tests.polyglot_book.tiny_book import TinyBook
 
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot_book.markdown import anatomy
+from polyglot_book.chapters import parse_chapter
+from polyglot_book.markdown import parse_cell
 from polyglot_book.wording import check_wording
-from tests.polyglot_book.tiny_book import TinyBook
+from tests.polyglot_book.tiny_book import PROSE, TinyBook
 
 SENTENCE = "The query vector asks every key how much attention each value deserves."
 ENTRY = (
@@ -70,14 +71,22 @@ def test_syntax_is_what_the_site_understands(tiny: TinyBook, text: str) -> None:
     # With its extensions the site's parser knows these, and without them the page prints them as they are.
     assert check(tiny, "zh-TW", text) == ["Simplified characters 这个"]
     tiny.edit("_config.yml", "[amsmath,", "[attrs_inline, attrs_block, substitution, amsmath,")
-    assert "lang" not in str(anatomy(text, "zh-TW", tiny.book.extensions).prose)
-    assert "{" not in str(anatomy(text, "zh-TW", tiny.book.extensions).prose)
+    assert "lang" not in str(parse_cell(text, "zh-TW", tiny.book.extensions).prose)
+    assert "{" not in str(parse_cell(text, "zh-TW", tiny.book.extensions).prose)
 
 
-def test_alternative_text_in_english_is_found(tiny: TinyBook) -> None:
-    tiny.edit("chapters/ko/01-one.md", "alt: 정사각형", f"alt: {SENTENCE}")
+@pytest.mark.parametrize(
+    ("code", "old", "new", "what"),
+    [
+        ("ko", "정사각형", SENTENCE, "not translated: “The query"),
+        ("zh-CN", "正方形图", "正方形圖", "Traditional characters 圖"),
+    ],
+)
+def test_alternative_text_is_checked(tiny: TinyBook, code: str, old: str, new: str, what: str) -> None:
+    tiny.edit(f"chapters/{code}/01-one.md", f"alt: {old}", f"alt: {new}")
     (violation,) = check_wording(tiny.book)
-    assert (violation.cell, violation.problem[:15]) == ("draw", "not translated:")
+    assert violation.cell == "draw"
+    assert violation.problem.startswith(what)
 
 
 def test_in_a_language_of_latin_letters_only_the_same_paragraph_is_found(tiny: TinyBook) -> None:
@@ -87,19 +96,11 @@ def test_in_a_language_of_latin_letters_only_the_same_paragraph_is_found(tiny: T
     tiny.edit("terms.yml", "    avoid: {zh-TW: [詢問], fr: [질의]}\n    note: {fr: 질의는 쓰지 않는다}\n", "")
     (tiny.root / "chapters/ko").rename(tiny.root / "chapters/fr")
     tiny.edit("chapters/en/01-one.md", "The query asks each key,", SENTENCE)
-    french = tiny.read("chapters/fr/01-one.md")
-    tiny.edit(
-        "chapters/fr/01-one.md",
-        "쿼리는 키마다 묻고 $q_i$ 는 한 행이다.",
-        "La requête demande à chaque clé combien d'attention porter à chaque valeur.",
-    )
+    requete = "La requête demande à chaque clé combien d'attention porter à chaque valeur."
+    tiny.edit("chapters/fr/01-one.md", PROSE["ko"][1], requete)
     assert check_wording(tiny.book) == []
-    english = tiny.read("chapters/en/01-one.md")
-    paragraph = english.split('+++ {"id": "why"}')[1].split("```")[0].strip()
-    tiny.write(
-        "chapters/fr/01-one.md",
-        french.replace("쿼리는 키마다 묻고 $q_i$ 는 한 행이다. `x` 와 [이유](#why)를 보라.", paragraph),
-    )
+    paragraph = parse_chapter(tiny.read("chapters/en/01-one.md")).by_id["why"].source
+    tiny.edit("chapters/fr/01-one.md", requete, paragraph)
     (violation,) = check_wording(tiny.book)
     assert (violation.file, violation.cell) == ("chapters/fr/01-one.md", "why")
 
@@ -142,11 +143,6 @@ def test_code_and_words_marked_as_another_language_may_be_in_the_other_script(
 )
 def test_the_mark_ends_where_its_element_ends(tiny: TinyBook, text: str) -> None:
     assert check(tiny, "zh-TW", text) == ["Simplified characters 这"]
-
-
-def test_alternative_text_in_the_other_script_is_found(tiny: TinyBook) -> None:
-    tiny.edit("chapters/zh-CN/01-one.md", "alt: 正方形图", "alt: 正方形圖")
-    assert [each.problem for each in check_wording(tiny.book)] == ["Traditional characters 圖"]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class TinyBook:
                     number += 1
                     cell.execution_count = number
             write_notebook(notebook, book.notebooks_dir(code) / f"{stem}.ipynb")
-            before = inputs.hash(inputs.of_chapter(code, chapter.text), None)
+            before = inputs.hash(inputs.lists(code, chapter.text), None)
             runs.add(Run(f"{code}/{stem}", before, result_hash(notebook)))
             names.add(f"{code}/{stem}")
         runs.write(names)

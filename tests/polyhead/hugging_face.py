@@ -57,13 +57,8 @@ FAMILIES = {
     "bert": Family(
         transformers.BertConfig,
         {
-            "vocab_size": VOCAB,
-            "hidden_size": SIZE,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 5,
-            "intermediate_size": 41,
-            "max_position_embeddings": POSITIONS,
-            "type_vocab_size": 3,
+            "vocab_size": VOCAB, "hidden_size": SIZE, "num_hidden_layers": 2, "num_attention_heads": 5,
+            "intermediate_size": 41, "max_position_embeddings": POSITIONS, "type_vocab_size": 3,
         },
         transformers.BertModel,
         "bert.",
@@ -82,11 +77,7 @@ FAMILIES = {
     "gpt2": Family(
         transformers.GPT2Config,
         {
-            "vocab_size": VOCAB,
-            "n_embd": SIZE,
-            "n_layer": 2,
-            "n_head": 5,
-            "n_positions": POSITIONS,
+            "vocab_size": VOCAB, "n_embd": SIZE, "n_layer": 2, "n_head": 5, "n_positions": POSITIONS,
             "n_inner": 41,
         },
         transformers.GPT2LMHeadModel,
@@ -101,15 +92,9 @@ FAMILIES = {
     "bart": Family(
         transformers.BartConfig,
         {
-            "vocab_size": VOCAB,
-            "d_model": SIZE,
-            "encoder_layers": 2,
-            "decoder_layers": 3,
-            "encoder_attention_heads": 5,
-            "decoder_attention_heads": 7,
-            "encoder_ffn_dim": 41,
-            "decoder_ffn_dim": 43,
-            "max_position_embeddings": POSITIONS,
+            "vocab_size": VOCAB, "d_model": SIZE, "encoder_layers": 2, "decoder_layers": 3,
+            "encoder_attention_heads": 5, "decoder_attention_heads": 7, "encoder_ffn_dim": 41,
+            "decoder_ffn_dim": 43, "max_position_embeddings": POSITIONS,
         },
         transformers.BartModel,
         "model.",
@@ -130,7 +115,7 @@ FAMILIES = {
             transformers.BartForSequenceClassification,
         ),
     ),
-}
+}  # fmt: skip
 
 
 @functools.cache

@@ -18,13 +18,9 @@ IDS = torch.randint(3, VOCAB, (3, LENGTH), generator=torch.Generator().manual_se
 LEFT = torch.arange(LENGTH) >= torch.tensor([[0], [5], [LENGTH - 1]])  # padding left
 PLACES = (LEFT.cumsum(dim=1) - 1).clamp(min=0)
 LLAMA3 = {
-    "rope_type": "llama3",
-    "rope_theta": 500.0,
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": ORIGINAL,
-}
+    "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": ORIGINAL,
+}  # fmt: skip
 # Two heads of keys for six of queries, of a size that is not 36 / 6.
 SETTINGS = {
     "vocab_size": VOCAB,

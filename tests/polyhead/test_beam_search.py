@@ -255,7 +255,14 @@ def test_bad_input(decode, changes, message):
         decode(**arguments)
 
 
-@pytest.mark.parametrize("model", [None, torch.nn.Linear(2, 2)])
-def test_what_is_no_model(unchecked, model):
-    with pytest.raises(TypeError, match=r"model.*DecoderOnly"):
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (None, "model must be a Module, got NoneType None"),
+        (torch.nn.Linear(2, 2), r"model must be a decoder.*new_cache\(\), as DecoderOnly, got Linear"),
+        (CHAIN.decoder, "model must be a decoder that gives logits.*, got Decoder"),
+    ],
+)
+def test_what_is_no_model(unchecked, model, message):
+    with pytest.raises(TypeError, match=message):
         greedy_decode(model, ids([0]), end_id=END, max_new_tokens=3)

@@ -173,7 +173,15 @@ def other_layers():
     model(torch.tensor([[1]]), cache=DecoderCache(5))
 
 
+def another_batch():
+    model = decoder_only(VOCAB)
+    cache = model.new_cache()
+    model(torch.ones(2, 3).long(), torch.tensor([[False, True, True]] * 2), cache)
+    model(torch.ones(3, 1).long(), cache=cache)
+
+
 BAD = {
+    "new tokens of another batch": (another_batch, "batch of the cache, 2, got 3"),
     "a fixed cache's second update": (lambda: filled(fixed=True).update(KEY, VALUE), "fixed.*second"),
     "another batch": (lambda: filled().update(KEY[:1], VALUE[:1]), r"key.*\(3, 2, .*\(1, 2, 1, 5\)"),
     "other heads": (lambda: filled().update(KEY[:, :1], VALUE[:, :1]), r"key.*\(3, 2, .*\(3, 1, 1, 5\)"),

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 import polyhead
-from polyhead import DecoderOnly, EncoderOnly, Llama3Scaling
+from polyhead import Llama3Scaling
 from polyhead.checked import (
     Count,
     Mask,
@@ -241,11 +241,3 @@ def test_numpy_numbers_become_pythons():
         with pytest.raises(error, match="size must be an int of at least 1"):
             types(wrong)
     assert Llama3Scaling(np.float32(8), original_length=np.int64(64)).factor == 8
-
-
-def test_the_article_fits_the_name():
-    @checked
-    def builds(encoder: EncoderOnly, decoder: DecoderOnly) -> None: ...
-
-    with pytest.raises(TypeError, match="an EncoderOnly, got int 3"):
-        builds(3, 5)

@@ -17,7 +17,7 @@ from polyhead import (
     copy_weights,
 )
 from polyhead_course import peers
-from tests.polyhead.forms import D2L, FUSED, SEVEN, Sight, source
+from tests.polyhead.forms import FUSED, SEVEN, Sight, source
 
 BATCH, TOKENS, HEADS, HEAD_DIM = 2, 3, 5, 7
 EMBED_DIM = HEADS * HEAD_DIM
@@ -147,13 +147,6 @@ def test_gradients_stay_and_none_flows_through_the_copy(form):
     assert_close([parameter.grad for parameter in second.parameters()], gradients, rtol=0, atol=0)
     output(form, second).sum().backward()
     assert all(parameter.grad is None for parameter in first.parameters())
-
-
-def test_d2l_takes_its_input_size_from_the_copy():
-    target = D2L.make(EMBED_DIM, HEADS, True)
-    copy_weights(source(EMBED_DIM, HEADS, dtype=torch.float32), target)
-    assert target.W_q.weight.shape == (EMBED_DIM, EMBED_DIM)
-    assert type(target.W_q) is nn.Linear
 
 
 # ---- what is refused

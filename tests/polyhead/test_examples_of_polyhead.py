@@ -30,3 +30,7 @@ def test_examples(name):
                 runner.run(test)
     assert not missing
     assert not runner.failures
+
+
+def test_the_example_of_the_package():
+    assert doctest.testmod(polyhead).failed == 0

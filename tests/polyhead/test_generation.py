@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -156,3 +158,28 @@ def test_it_writes_what_gpt2_of_transformers_writes():
         assert got.tolist() == expected.tolist()
         lengths |= {len(text(row)) for row in got}
     assert len(lengths) > 2  # some end, some do not
+
+
+# ---- logits of the last tokens alone
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_logits_at_are_those_of_all(kind):
+    ids, at = torch.randint(0, 11, (3, 7)), torch.tensor([6, 0, 4])
+    if kind == "decoder":
+        call = decoder_only(11)
+    else:
+        model = encoder_decoder(11)
+        memory = model.encode(torch.randint(0, 13, (3, 5)))
+        call = functools.partial(model.decode, memory=memory)
+    every, some = call(ids), call(ids, logits_at=at)
+    assert some.shape == (3, 1, 11)
+    assert_close(some[:, 0], every[range(3), at])
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_step_computes_the_logits_of_one_token(use_cache):
+    model, lengths = decoder_only(11), []
+    model.output.register_forward_pre_hook(lambda _, args: lengths.append(args[0].shape[:2]))
+    greedy_decode(model, torch.randint(0, 11, (2, 5)), end_id=END, max_new_tokens=3, use_cache=use_cache)
+    assert set(lengths) == {(2, 1)}

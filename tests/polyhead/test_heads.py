@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from polyhead import Encoder, Transformer, heads
 from polyhead.heads import Head
-from tests.polyhead.head_models import EMBED_DIM, HEADS, IDS, KINDS, MASK, SIZES, VOCAB, called, model
+from tests.polyhead.head_models import HEADS, IDS, KINDS, MASK, SIZES, VOCAB, called, model
 
 # ---- names
 
@@ -69,14 +69,6 @@ def test_blocks_add_up_and_gates_that_are_given_stay():
     gates[0, 1] = 0.0
     with heads.ablate(made, [second]):
         assert_close(made(IDS, MASK, head_gates=gates)[MASK], both, rtol=0, atol=0)
-
-
-def test_with_all_heads_off_attention_is_the_bias():
-    made = model("encoder only")
-    layer = made.encoder.layers[0]
-    with heads.ablate(made, [Head("encoder", 0, head) for head in range(HEADS)]):
-        output, _ = layer.attention(torch.randn(2, 3, EMBED_DIM).double())
-    assert_close(output, layer.attention.output_projection.bias.expand(2, 3, -1), rtol=0, atol=0)
 
 
 def test_after_an_error_the_model_is_whole():

@@ -61,3 +61,39 @@ def test_distance_of_no_query_is_refused():
     rows = torch.eye(3)[None, None]
     with pytest.raises(ValueError, match="queries must be True somewhere"):
         heads.distance(rows, rows, torch.zeros(1, 3, dtype=torch.bool))
+
+
+def test_the_keys_of_each_pattern_by_hand():
+    ids = torch.tensor([[1, 7, 3, 7, 7, 3, 1]])
+    starts = torch.tensor([[True, False, True, False, False, True, False]])
+    keys = heads.pattern_keys(ids, starts=starts)
+    found = {
+        name: {query: row.nonzero().flatten().tolist() for query, row in enumerate(where[0]) if row.any()}
+        for name, where in keys.items()
+    }
+    assert found == {
+        "first": {query: [0] for query in range(1, 7)},
+        "self": {query: [query] for query in range(1, 7)},
+        "previous": {query: [query - 1] for query in range(2, 7)},
+        "duplicate": {3: [1], 4: [1, 3], 5: [2]},  # not 6: its copy is the first token
+        "induction": {3: [2], 4: [2], 5: [3], 6: [1]},  # not 4: [4], the query itself
+        "sentence": {3: [2], 4: [2], 6: [5]},
+    }
+    assert "sentence" not in heads.pattern_keys(ids)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_changes_no_pattern_and_is_in_none(side):
+    ids = torch.randint(3, (5, 11), generator=torch.Generator().manual_seed(0))
+    starts = torch.rand(5, 11, generator=torch.Generator().manual_seed(0)) < 0.3
+    starts[:, 0] = True
+    pad = torch.zeros(5, 7, dtype=torch.long)  # looks like a token
+    order = [pad, ids] if side == "left" else [ids, pad]
+    padded = torch.cat(order, dim=1)
+    mask = torch.cat([torch.full_like(each, each is ids, dtype=torch.bool) for each in order], dim=1)
+    padded_starts = torch.zeros_like(mask).masked_scatter(mask, starts)
+    inside = slice(7, None) if side == "left" else slice(11)
+    plain = heads.pattern_keys(ids, starts=starts)
+    for name, where in heads.pattern_keys(padded, mask, padded_starts).items():
+        assert_close(where[:, inside, inside], plain[name])
+        assert where.sum() == plain[name].sum() > 0

@@ -21,19 +21,13 @@ SNAPSHOT = (
 )
 NEEDED = ("model.safetensors", "config.json", "tokenizer.json")
 SENTENCES = [
-    "The bank of the river was covered with reeds.",
-    "She opened an account at the bank on Monday.",
+    "The bank of the river was covered with reeds.", "She opened an account at the bank on Monday.",
     "Why?",
-    "강가에는 갈대가 무성하게 자라 있었다.",
-    "그는 월요일에 은행에서 계좌를 열었다.",
+    "강가에는 갈대가 무성하게 자라 있었다.", "그는 월요일에 은행에서 계좌를 열었다.",
     "오늘 점심은 무엇을 먹을까요?",
-    "河岸上长满了芦苇。",
-    "她星期一去银行开了一个账户。",
-    "今天中午吃什么?",
-    "河岸上長滿了蘆葦,風一吹就沙沙作響。",
-    "她星期一到銀行開了一個戶頭。",
-    "今天中午想吃什麼?",
-]
+    "河岸上长满了芦苇。", "她星期一去银行开了一个账户。", "今天中午吃什么?",
+    "河岸上長滿了蘆葦,風一吹就沙沙作響。", "她星期一到銀行開了一個戶頭。", "今天中午想吃什麼?",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -100,13 +94,6 @@ def test_sentences_in_four_languages_as_transformers_embeds_them(minilm, theirs)
     assert ours.shape == (12, 384)
     assert_close(ours, expected, rtol=0, atol=1e-5)
     assert (ours @ ours.T).min() < 0.1
-
-
-def test_token_numbers_and_mask_as_in_transformers(minilm, theirs):
-    ids, mask = minilm.tokenize(SENTENCES)
-    _, tokens = theirs(SENTENCES)
-    assert_close(ids, tokens["input_ids"], rtol=0, atol=0)
-    assert_close(mask, tokens["attention_mask"].bool(), rtol=0, atol=0)
 
 
 def test_the_similarities_that_its_authors_publish(minilm):
@@ -257,10 +244,3 @@ BAD = {
 def test_bad_sentences(minilm, method, sentences, error, message):
     with pytest.raises(error, match=message):
         getattr(minilm, method)(sentences)
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("gates", [torch.ones(5, 12), torch.ones(6, 11)], ids=str)
-def test_bad_gates(minilm, gates):
-    with pytest.raises(ValueError, match=r"head_gates.*12"):
-        minilm.embed(SENTENCES[:1], gates)

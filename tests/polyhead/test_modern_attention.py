@@ -41,13 +41,9 @@ BATCH, LENGTH, EMBED_DIM, HEADS, KV_HEADS, HEAD_DIM, WINDOW = 3, 11, 26, 6, 2, 1
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 ROTARY = RotaryPositions(HEAD_DIM, 100.0, "halves")
 OPTIONS = {
-    "head_dim": {},
-    "rotary": {"rotary": ROTARY},
-    "qk_norm": {"qk_norm": 0.1},
-    "window": {"window": WINDOW},
-    "sinks": {"sinks": True},
-    "all": {"rotary": ROTARY, "qk_norm": 0.1, "window": WINDOW, "sinks": True},
-}
+    "head_dim": {}, "rotary": {"rotary": ROTARY}, "qk_norm": {"qk_norm": 0.1}, "window": {"window": WINDOW},
+    "sinks": {"sinks": True}, "all": {"rotary": ROTARY, "qk_norm": 0.1, "window": WINDOW, "sinks": True},
+}  # fmt: skip
 every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
 with_weights = pytest.mark.parametrize("need_weights", [False, True])
 

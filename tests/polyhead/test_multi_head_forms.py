@@ -16,14 +16,8 @@ from tests.polyhead.forms import FORMS, OURS, Sight, everything, source, weight_
 NAN, INF = math.nan, math.inf
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
 KINDS = [
-    "none",
-    "lengths",
-    "lengths per query",
-    "mask of one row",
-    "mask",
-    "mask per sequence",
-    "mask per head",
-]
+    "none", "lengths", "lengths per query", "mask of one row", "mask", "mask per sequence", "mask per head",
+]  # fmt: skip
 BATCH, QUERIES, KEYS, HEADS, HEAD_DIM = 2, 5, 7, 3, 4
 EMBED_DIM = HEADS * HEAD_DIM
 

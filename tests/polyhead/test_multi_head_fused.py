@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from polyhead import KVCache, MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from polyhead import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
 from tests.polyhead.memory import largest_float
 
 BATCH, QUERIES, KEYS, HEADS, HEAD_DIM = 2, 3, 5, 6, 7
@@ -73,14 +73,6 @@ def test_heads_of_a_group_share_keys_and_values(num_kv_heads, need_weights):
         assert_close(weights, expected_weights)
 
 
-@pytest.mark.parametrize("num_kv_heads", [1, 2, 3])
-def test_groups_need_fewer_parameters(num_kv_heads):
-    module = MultiHeadAttention(EMBED_DIM, HEADS, num_kv_heads=num_kv_heads)
-    rows = EMBED_DIM + 2 * num_kv_heads * HEAD_DIM
-    expected = (rows + EMBED_DIM) * (EMBED_DIM + 1)
-    assert sum(parameter.numel() for parameter in module.parameters()) == expected
-
-
 # ---- missing arguments, and the paths they choose
 
 
@@ -140,49 +132,6 @@ def test_what_mask_and_causality_hide_together_may_be_rubbish(need_weights):
     assert_close(actual, expected, rtol=0, atol=0)
     cross = x.clone().nan_to_num(), x
     assert torch.isfinite(module(*cross, **options)[0]).all()
-
-
-# ---- no query sees a later key
-
-
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_causal_is_the_causal_mask(need_weights):
-    module, x = module_of(), torch.randn(BATCH, KEYS, EMBED_DIM).double()
-    output, weights = module(x, is_causal=True, need_weights=need_weights)
-    expected, expected_weights = module(x, mask=causal_mask(KEYS), need_weights=True)
-    assert_close(output, expected)
-    if need_weights:
-        assert_close(weights, expected_weights)
-        assert_close((weights > 0).all(dim=1).all(dim=0), torch.ones(KEYS, KEYS).tril().bool())
-
-
-# ---- a cache of keys and values
-
-
-def stop(*_):
-    raise KeyboardInterrupt
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("fixed", [False, True])
-def test_after_a_failure_the_same_call_can_be_made_again(fixed):
-    """A bad mask, bad gates, or an interrupt after the cache has been written."""
-    module, cache = module_of(), KVCache(fixed)
-    x = torch.randn(BATCH, QUERIES + KEYS, EMBED_DIM).double()
-    steps = [x] if fixed else [x[:, :QUERIES], x[:, QUERIES:]]
-    for step in steps:
-        length = cache.length
-        for options in ({"mask": torch.ones(QUERIES, 2).bool()}, {"head_gates": torch.ones(5).double()}):
-            with pytest.raises(ValueError, match=r"mask|head_gates"):
-                module(step, is_causal=True, cache=cache, **options)
-        hook = module.output_projection.register_forward_pre_hook(stop)
-        with pytest.raises(KeyboardInterrupt):
-            module(step, is_causal=True, cache=cache)
-        hook.remove()
-        assert cache.length == length
-        found, _ = module(step, is_causal=True, cache=cache)
-    expected, _ = module(x, is_causal=True)
-    assert_close(found, expected[:, -found.shape[1] :])
 
 
 @pytest.mark.parametrize("options", [{}, {"need_weights": True}, {"is_causal": True}], ids=str)
@@ -275,31 +224,6 @@ def test_dropout_one_leaves_the_bias():
 
 
 @pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_blind_query_gets_the_bias_and_zero_gradients(dtype, need_weights):
-    module, arguments = module_of(dtype), inputs(dtype)
-    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool)
-    mask[1], mask[:, -1] = False, False
-    with torch.autograd.set_detect_anomaly(True):
-        found, weights = everything(module, *arguments, mask=mask, need_weights=need_weights)
-    output, query_grad, key_grad, value_grad, *others = found
-    bias = module.output_projection.bias
-    assert_close(output[:, 1], bias.expand_as(output[:, 1]), rtol=0, atol=0)
-    assert (query_grad[:, 1] == 0).all()
-    assert (key_grad[:, -1] == 0).all()
-    assert (value_grad[:, -1] == 0).all()
-    assert all(torch.isfinite(gradient).all() and gradient.any() for gradient in (*found, *others))
-    if need_weights:
-        assert (weights[:, :, 1] == 0).all()
-    nothing = torch.zeros_like(mask)
-    found, _ = everything(module, *arguments, mask=nothing, need_weights=need_weights)
-    output, *gradients, bias_grad = found
-    assert_close(output, bias.expand_as(output), rtol=0, atol=0)
-    assert not any(gradient.any() for gradient in gradients)
-    assert torch.isfinite(bias_grad).all()
-
-
-@pytest.mark.parametrize("need_weights", [False, True])
 def test_blind_in_one_head_only(need_weights):
     module, arguments = module_of(), inputs()
     mask = torch.ones(1, HEADS, 1, 1, dtype=torch.bool)
@@ -332,14 +256,6 @@ def test_no_matrix_of_queries_and_keys_unless_asked_for(options, dtype):
 
 
 # ---- every place a module goes
-
-
-def test_on_meta_it_gives_shapes():
-    module, arguments = module_of().to("meta"), (tensor.to("meta") for tensor in inputs())
-    options = {"mask": causal_mask(QUERIES, KEYS).to("meta"), "is_causal": True, "need_weights": True}
-    output, weights = module(*arguments, **options)
-    assert output.is_meta
-    assert weights.shape == (BATCH, HEADS, QUERIES, KEYS)
 
 
 COMPILED = {

@@ -14,21 +14,6 @@ NUM_HIDDENS = HEADS * HEAD_DIM
 sizes = st.tuples(*[st.integers(1, 5)] * 4)
 
 
-def test_transpose_qkv_by_hand():
-    """Two sequences of two tokens with four features; the first head has the first two of each token."""
-    X = torch.arange(16.0).reshape(2, 2, 4)
-    expected = torch.tensor(
-        [
-            [[0.0, 1], [4, 5]],  # sequence 0, head 0
-            [[2, 3], [6, 7]],  # sequence 0, head 1
-            [[8, 9], [12, 13]],  # sequence 1, head 0
-            [[10, 11], [14, 15]],  # sequence 1, head 1
-        ]
-    )
-    assert_close(transpose_qkv(X, 2), expected, rtol=0, atol=0)
-    assert_close(transpose_output(expected, 2), X, rtol=0, atol=0)
-
-
 @given(sizes)
 def test_both_are_d2ls_methods(drawn):
     batch, tokens, heads, head_dim = drawn

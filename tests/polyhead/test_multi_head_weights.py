@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
 from torch.testing import assert_close
 
 from polyhead import (
     AnnotatedMultiHeadAttention,
-    LoopedMultiHeadAttention,
-    SplitMultiHeadAttention,
     TransposedMultiHeadAttention,
     copy_weights,
     padding_mask,
@@ -78,23 +75,8 @@ def test_annotated_starts_with_four_different_linears():
     assert module.dropout == 0.1
 
 
-def test_split_moves_whole():
-    """A scale that is a plain tensor would stay behind, or turn half precision into single."""
-    module = SplitMultiHeadAttention(EMBED_DIM, HEADS).half()
-    assert module.scale == HEAD_DIM**0.5
-    assert [tensor.dtype for tensor in module(torch.ones(1, TOKENS, EMBED_DIM).half())] == [torch.float16] * 2
-
-
 @pytest.mark.parametrize("form", [LOOPED, TRANSPOSED, ANNOTATED, SPLIT, FUSED_WITH_WEIGHTS], ids=str)
 def test_number_of_parameters_does_not_depend_on_the_heads(form):
     for heads in (1, HEADS, EMBED_DIM):
         module = form.make(EMBED_DIM, heads, True)
         assert sum(p.numel() for p in module.parameters()) == 4 * (EMBED_DIM**2 + EMBED_DIM)
-
-
-def test_looped_is_a_list_of_heads():
-    module = LoopedMultiHeadAttention(EMBED_DIM, HEADS, bias=False)
-    assert isinstance(module.heads, nn.ModuleList)
-    x = torch.randn(BATCH, TOKENS, EMBED_DIM)
-    joined = torch.cat([head(x)[0] for head in module.heads], dim=-1)
-    assert_close(module(x)[0], joined @ module.output_projection.weight.T)

@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from polyhead import LearnedPositions, RotaryPositions, SinusoidalPositions
+from polyhead import Decoder, Encoder, LearnedPositions, RotaryPositions, SinusoidalPositions
+from polyhead import positions as positions_module
+from polyhead.positions import share_rotations
 
 BATCH, HEADS, LENGTH, DIM, MAX_LENGTH = 2, 3, 5, 14, 11
 INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8]
 far_positions = st.lists(st.integers(0, 10**6), min_size=1, max_size=7)
 even = st.integers(1, 9).map(lambda half: 2 * half)
+ANGLES = positions_module._angles
 bases = st.sampled_from([2.0, 100.0, 10_000.0, 500_000.0])
 
 
@@ -187,3 +190,51 @@ def test_fixed_positions_store_nothing(kind):
 def test_printed_with_their_sizes():
     assert repr(SinusoidalPositions(6)) == "SinusoidalPositions(embed_dim=6, base=10000)"
     assert repr(RotaryPositions(6, 500, "halves")) == "RotaryPositions(head_dim=6, base=500, pairs='halves')"
+
+
+# ---- shared by layers
+
+
+def test_layers_share_the_rotation_of_the_same_positions(monkeypatch):
+    calls = []
+    monkeypatch.setattr(positions_module, "_angles", lambda *inputs: calls.append(inputs) or ANGLES(*inputs))
+    rotary, other = RotaryPositions(DIM), RotaryPositions(DIM, 500.0)
+    x, places = torch.randn(BATCH, HEADS, LENGTH, DIM), torch.randint(0, MAX_LENGTH, (BATCH, LENGTH))
+    inputs = [
+        (rotary, x, places), (rotary, 2 * x, places), (rotary, x.double(), places), (other, x, places),
+        (rotary, x, places + 1), (rotary, x[:, :1], places), (rotary, x[:1, :, :3], places[:1, :3]),
+    ]  # fmt: skip
+    alone = [module(each, where) for module, each, where in inputs]
+    assert len(calls) == 7
+    with share_rotations():
+        shared = [module(each, where) for module, each, where in inputs + inputs]
+    assert len(calls) == 7 + 6  # all but the second, and nothing again
+    for actual, expected in zip(shared, alone + alone, strict=True):
+        assert torch.equal(actual, expected)
+    rotary(x, places)
+    assert len(calls) == 14  # nothing stays
+
+
+def test_shared_rotations_refuse_positions_of_another_length():
+    rotary, places = RotaryPositions(DIM), torch.arange(LENGTH)
+    with share_rotations():
+        rotary(torch.randn(LENGTH, DIM), places)
+        with pytest.raises(ValueError, match="positions must broadcast"):
+            rotary(torch.randn(LENGTH + 2, DIM), places)
+
+
+@pytest.mark.parametrize("model", [
+    lambda rotary: Decoder(3, 2 * DIM, 2, cross_attention=False, rotary=rotary),
+    lambda rotary: Encoder(3, 2 * DIM, 2, rotary=rotary),
+], ids=["decoder", "encoder"])  # fmt: skip
+def test_models_compute_a_rotation_once(model, monkeypatch):
+    calls = []
+    model = model(RotaryPositions(DIM)).eval()
+    x, places = torch.randn(BATCH, LENGTH, 2 * DIM), torch.randint(0, MAX_LENGTH, (BATCH, LENGTH))
+    expected = x
+    for layer in model.layers:
+        expected, _ = layer(expected, positions=places)
+    monkeypatch.setattr(positions_module, "_angles", lambda *inputs: calls.append(inputs) or ANGLES(*inputs))
+    actual, _ = model(x, positions=places)
+    assert torch.equal(actual, expected if model.norm is None else model.norm(expected))
+    assert len(calls) == 1

@@ -126,15 +126,6 @@ def test_all_wrong_shapes_are_named_with_the_right_ones(kind, prefixed):
     assert problems == sorted(prefix + each for each in expected)
 
 
-@each_kind
-def test_a_matrix_the_other_way_round_is_refused_where_that_shows(kind):
-    state = stored(kind)[0]
-    for key, size in needed(kind).items():
-        if len(size) == 2 and size[0] != size[1]:
-            _, problems = refusal(kind, state | {key: state[key].T}, False)
-            assert f"{key} must have shape {size}, got {size[::-1]}" in problems
-
-
 @with_and_without
 @each_kind
 def test_unknown_keys_are_all_named_as_they_are_given(kind, prefixed):

@@ -4,16 +4,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
 from polyhead import SingleHeadAttention, scaled_dot_product_attention
 
 BATCH, QUERIES, KEYS, EMBED_DIM, HEAD_DIM = 2, 3, 5, 7, 11
-NAN, INF = math.nan, math.inf
-FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
 def inputs(dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
@@ -27,16 +23,6 @@ def blind_mask() -> torch.Tensor:
     mask[1] = False
     mask[:, -1] = False
     return mask
-
-
-def everything(module: nn.Module, query, key, value, mask):
-    """Outputs, and the gradients of all inputs and parameters."""
-    module.zero_grad()
-    leaves = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
-    output, weights = module(*leaves, mask)
-    (output.sin().sum() + weights.square().sum()).backward()
-    grads = [leaf.grad for leaf in leaves] + [parameter.grad.clone() for parameter in module.parameters()]
-    return [output.detach(), weights.detach(), *grads]
 
 
 def test_by_hand():
@@ -88,16 +74,3 @@ def test_is_the_function_after_three_projections(bias):
     projected = module.query_projection(query), module.key_projection(memory), module.value_projection(value)
     expected = scaled_dot_product_attention(*projected, blind_mask())
     assert_close(module(query, memory, value, blind_mask()), expected)
-
-
-@given(st.sampled_from([NAN, INF, -INF, 1e30]))
-def test_what_nobody_sees_reaches_neither_outputs_nor_gradients(what):
-    torch.manual_seed(0)
-    module, mask = SingleHeadAttention(EMBED_DIM, HEAD_DIM), blind_mask()
-    query, memory = inputs()
-    value = torch.randn_like(memory)
-    expected = everything(module, query, memory, value, mask)
-    query[:, 1], memory[:, -1], value[:, -1] = what, what, what
-    actual = everything(module, query, memory, value, mask)
-    assert_close(actual, expected, rtol=0, atol=0)
-    assert all(torch.isfinite(tensor).all() for tensor in actual)

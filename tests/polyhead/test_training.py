@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import subprocess
@@ -18,7 +17,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.testing import assert_close
 
 from polyhead import Transformer, checkpoint, training
-from polyhead.training import Progress, Recipe, _batch, load, provenance, save, train
+from polyhead.training import Progress, Recipe, _batch, load, save, train
 from tests.polyhead import training_run
 from tests.polyhead.training_run import NUM_EXAMPLES, STEPS, alone, loss, make, quiet, recipe, run
 
@@ -148,20 +147,20 @@ def test_progress_says_the_time_left_now_and_then(capsys, monkeypatch):
 # ---- a run that stops, and goes on
 
 
-class Stopped(Exception):
+class CallFailed(Exception):
     pass
 
 
 def stop_at(last):
     def report(step, loss):
         if step == last:
-            raise Stopped
+            raise CallFailed
 
     return report
 
 
 def stopped(folder, last, **changed):
-    with pytest.raises(Stopped):
+    with pytest.raises(CallFailed):
         run(folder, stop_at(last), **changed)
 
 
@@ -273,13 +272,8 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
     losses, weights = run()
     stopped(tmp_path, 11)
     torchrun = [
-        sys.executable,
-        "-Wignore",
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node=2",
-    ]
+        sys.executable, "-Wignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
+    ]  # fmt: skip
     subprocess.run(
         [*torchrun, training_run.__file__, str(tmp_path)],
         check=True, capture_output=True, text=True, timeout=300,
@@ -329,10 +323,3 @@ def test_other_files_are_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"path must be a file that `save` wrote, got .*other.safetensors"):
         load(path)
-
-
-def test_provenance_is_json_and_says_how_to_make_it_again():
-    got = json.loads(json.dumps(provenance("python train.py", recipe())))
-    assert got["command"] == "python train.py"
-    assert got["recipe"]["seed"] == 5
-    assert (got["torch"], got["threads"], got["processes"]) == (torch.__version__, 1, 1)

@@ -231,9 +231,6 @@ def test_attention_weights_of_a_transformer():
         assert_close(found.transpose(1, 2)[target_mask], expected.transpose(1, 2)[target_mask])
 
 
-# ---- the table that embedding and output share
-
-
 def test_a_replica_reads_the_table_on_its_own_device():
     class OneDevice(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):

@@ -10,14 +10,13 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from polyhead import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
+from polyhead import DecoderOnly, EncoderOnly, Transformer
 from tests.polyhead.whole_models import (
     EMBED_DIM,
     EXACT,
     MAX_LENGTH,
     SEGMENTS,
     TARGET,
-    TARGET_VOCAB,
     VOCAB,
     arguments_of,
     decoder_only,
@@ -39,22 +38,6 @@ def test_number_of_parameters_of_the_base_model():
     assert (model.encoder.norm, model.decoder.norm) == (None, None)
     assert {part.p for part in model.modules() if isinstance(part, nn.Dropout)} == {0.1}
     assert {layer.attention.dropout for layer in model.encoder.layers} == {0.1}
-
-
-@pytest.mark.parametrize("copied", [False, True])
-def test_tied_tables_are_one_parameter(copied):
-    for make in (transformer, decoder_only):
-        model = copy.deepcopy(make().float()) if copied else make()
-        own = model.target_embedding if isinstance(model, EncoderDecoder) else model.embedding
-        assert model.output.weight is own.tokens.weight
-        names = [name for name, _ in model.named_parameters() if tuple(_.shape) == (VOCAB, EMBED_DIM)]
-        assert len(names) == 1
-    assert transformer().source_embedding is not transformer().target_embedding
-    shared = transformer()
-    assert shared.source_embedding is shared.target_embedding
-    two = transformer(target_vocab_size=TARGET_VOCAB)
-    assert two.source_embedding.tokens.weight.shape == (VOCAB, EMBED_DIM)
-    assert two.output.weight is two.target_embedding.tokens.weight
 
 
 def tables(model: nn.Module) -> list[torch.Tensor]:

@@ -19,24 +19,17 @@ ACTIVATIONS: dict[str, Any] = {
 _ATTENTION = {"in_proj_": "input_projection.", "out_proj.": "output_projection."}
 _NAMES = {
     Encoder: {
-        "linear1.": "feed_forward.expand.",
-        "linear2.": "feed_forward.contract.",
-        "norm1.": "attention_residual.norm.",
-        "norm2.": "feed_forward_residual.norm.",
-        "self_attn.": "attention.",
-        **_ATTENTION,
+        "linear1.": "feed_forward.expand.", "linear2.": "feed_forward.contract.",
+        "norm1.": "attention_residual.norm.", "norm2.": "feed_forward_residual.norm.",
+        "self_attn.": "attention.", **_ATTENTION,
     },
     Decoder: {
-        "linear1.": "feed_forward.expand.",
-        "linear2.": "feed_forward.contract.",
-        "norm1.": "self_residual.norm.",
-        "norm2.": "cross_residual.norm.",
-        "norm3.": "feed_forward_residual.norm.",
-        "self_attn.": "self_attention.",
-        "multihead_attn.": "cross_attention.",
-        **_ATTENTION,
+        "linear1.": "feed_forward.expand.", "linear2.": "feed_forward.contract.",
+        "norm1.": "self_residual.norm.", "norm2.": "cross_residual.norm.",
+        "norm3.": "feed_forward_residual.norm.", "self_attn.": "self_attention.",
+        "multihead_attn.": "cross_attention.", **_ATTENTION,
     },
-}
+}  # fmt: skip
 
 
 def stirred(module: nn.Module) -> nn.Module:

@@ -9,7 +9,13 @@ import torch.nn.functional as F
 
 import polyhead
 from polyhead_course.exercises import checks
-from tests.polyhead_course import learning_answers, parallel_answers, removal_answers, rotary_answers
+from tests.polyhead_course import (
+    learning_answers,
+    parallel_answers,
+    real_model_answers,
+    removal_answers,
+    rotary_answers,
+)
 
 sdpa = F.scaled_dot_product_attention
 ROOT = math.sqrt(7)
@@ -230,23 +236,17 @@ def decoding(new=True, with_end=True, stop=True, given=slice(None), place=-1, si
 
 
 RIGHT = {
-    checks.sees_future: [
-        future_test(),
-        lambda *inputs: torch.tensor(future_test()(*inputs)),
-    ],
+    checks.sees_future: [future_test(), lambda *inputs: torch.tensor(future_test()(*inputs))],
     checks.greedy: [decoding(), lambda *inputs: decoding()(*inputs).int().long()],
     checks.rotary_positions: rotary_answers.RIGHT,
     checks.learning_rates: learning_answers.RATES_RIGHT,
     checks.exact_match: learning_answers.EXACT_RIGHT,
     checks.mean_reciprocal_rank: removal_answers.RANK_RIGHT,
     checks.pruned_rows: removal_answers.ROWS_RIGHT,
-    checks.attention: [
-        attend,
-        polyhead.scaled_dot_product_attention,
-        lambda q, k, v: (attend(q.double(), k.double(), v.double()),),
-        lambda q, k, v: attend(q.requires_grad_(), k, v),
-        spoiling(attend),
-    ],
+    checks.induction_shares: real_model_answers.SHARES_RIGHT,
+    checks.ablated_output: real_model_answers.ABLATION_RIGHT,
+    checks.attention: [attend, polyhead.scaled_dot_product_attention, lambda q, k, v: (attend(q.double(),
+        k.double(), v.double()),), lambda q, k, v: attend(q.requires_grad_(), k, v), spoiling(attend)],
     checks.transpose_qkv: [polyhead.transpose_qkv],
     checks.masked_attention: [
         sdpa,
@@ -262,21 +262,15 @@ RIGHT = {
     checks.cached_mask: [lambda old, new: polyhead.causal_mask(new, old + new)],
     checks.causal_mask: [polyhead.causal_mask, lambda n: torch.arange(n) <= torch.arange(n)[:, None]],
     checks.encoder_layer: [layer(), lambda *inputs: (layer()(*inputs), None)],
-    checks.sinusoidal_positions: [
-        waves(right_speed),
-        lambda length, size: polyhead.SinusoidalPositions(size)(torch.zeros(length, size)),
-    ],
-    checks.rms_norm: [
-        lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], weight, eps),
-        lambda x, weight, eps: weight * (x / (x.pow(2).mean(-1, keepdim=True) + eps) ** 0.5),
-    ],
+    checks.sinusoidal_positions: [waves(right_speed), lambda length, size:
+        polyhead.SinusoidalPositions(size)(torch.zeros(length, size))],
+    checks.rms_norm: [lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], weight, eps), lambda x, weight,
+        eps: weight * (x / (x.pow(2).mean(-1, keepdim=True) + eps) ** 0.5)],
     checks.window_mask: [band(0, 1)],
     checks.repeat_kv: [lambda x, groups: x[:, torch.arange(x.shape[1] * groups) // groups]],
-    checks.cross_attention: [
-        crossed(0, 1, masked=True),
-        lambda x, m, seen, a: a(x, m, m, seen[:, None].expand(-1, x.shape[1], -1))[0],
-    ],
-}
+    checks.cross_attention: [crossed(0, 1, masked=True), lambda x, m, seen, a: a(x, m, m, seen[:,
+        None].expand(-1, x.shape[1], -1))[0]],
+}  # fmt: skip
 
 WRONG = {
     checks.sees_future: [
@@ -302,6 +296,8 @@ WRONG = {
     checks.exact_match: learning_answers.EXACT_WRONG,
     checks.mean_reciprocal_rank: removal_answers.RANK_WRONG,
     checks.pruned_rows: removal_answers.ROWS_WRONG,
+    checks.induction_shares: real_model_answers.SHARES_WRONG,
+    checks.ablated_output: real_model_answers.ABLATION_WRONG,
     checks.attention: [
         ("unscaled", lambda q, k, v: dots(q, k).softmax(-1) @ v),
         ("unscaled", lambda q, k, v: (dots(q, k).softmax(-1) @ v, None)),

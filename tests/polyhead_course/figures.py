@@ -13,13 +13,10 @@ from typing import NamedTuple
 import torch
 
 from attention_clinic.planted import BUGS, PROBES
-from polyhead import (
-    causal_mask,
-    padding_mask,
-    scaled_dot_product_attention,
-)
+from polyhead import causal_mask, padding_mask, scaled_dot_product_attention
 from polyhead_course.figures import plots
 from polyhead_course.figures.plots.drawing import BLUE, INK
+from polyhead_course.figures.plots.matrices import HEAD_KINDS
 from polyhead_course.words import sentence
 from polyhead_course.words.language import terminology, text
 
@@ -30,15 +27,9 @@ V = torch.tensor([[2.0, 0], [0, 2], [2, 3], [4, 1]])
 DOTS = Q @ K.T
 OUTPUT, WEIGHTS = scaled_dot_product_attention(Q, K, V)
 STEPS = {
-    "embeddings": X,
-    "queries": Q,
-    "keys": K,
-    "values": V,
-    "dot_products": DOTS,
-    "scores": DOTS / 2,
-    "weights": WEIGHTS,
-    "output": OUTPUT,
-}
+    "embeddings": X, "queries": Q, "keys": K, "values": V, "dot_products": DOTS, "scores": DOTS / 2,
+    "weights": WEIGHTS, "output": OUTPUT,
+}  # fmt: skip
 
 PADDING = padding_mask(torch.tensor([4]), 5)[0].expand(5, 5)
 MASKS = {"padding": PADDING, "causal": causal_mask(5), "both": PADDING & causal_mask(5)}
@@ -72,70 +63,52 @@ def example(name: str) -> Callable[[], plots.Drawing]:
 # By its example, or else with labels that are of the book, and in the reader's language.
 FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} | {
     "bug_matrix": lambda: plots.bug_matrix({bug: dict.fromkeys(PROBES, 0.0) for bug in ("none", *BUGS)}),
-    "blind_rows": lambda: plots.blind_rows(
-        {"MHA": torch.full((4,), torch.nan), "d2l": WEIGHTS[0], "SDPA": torch.zeros(4)}, sentence()
-    ),
+    "blind_rows": lambda: plots.blind_rows({"MHA": torch.full((4,), torch.nan), "d2l": WEIGHTS[0], "SDPA":
+        torch.zeros(4)}, sentence()),
     "cache_triangle": lambda: plots.cache_triangle([*sentence(), "</s>"], 2),
     "beam_tree": lambda: plots.beam_tree("<s>", [[(0, word, 0.25, True) for word in sentence()]]),
     "decode_timeline": lambda: plots.decode_timeline([*sentence(), "</s>"], 2),
-    "future_rows": lambda: plots.future_rows(
-        {name: {"train": [0, 1], "eval": [2, 1]} for name in MODELS}, changed=1
-    ),
-    "leak_losses": lambda: plots.leak_losses(
-        {name: [2.0, 1.0] for name in MODELS[:2]}, {name: {0: 2.0, 1: 1.1} for name in MODELS[:2]}, 0.7, 2.1
-    ),
+    "future_rows": lambda: plots.future_rows({name: {"train": [0, 1], "eval": [2, 1]} for name in MODELS},
+        changed=1),
+    "leak_losses": lambda: plots.leak_losses({name: [2.0, 1.0] for name in MODELS[:2]}, {name: {0: 2.0, 1:
+        1.1} for name in MODELS[:2]}, 0.7, 2.1),
     "shifted_tokens": lambda: plots.shifted_tokens([*sentence(), "</s>"]),
-    "course_map": lambda: plots.course_map(
-        {name: (text(key), needs) for name, (key, needs) in COURSE.items()}
-    ),
-    "gradient_by_layer": lambda: plots.gradient_by_layer(
-        {name: [10.0**power, 0.3] for power, name in zip((-10, -1, 7, 0, -2), STACKS, strict=True)}
-    ),
-    "parameter_bars": lambda: plots.parameter_bars(
-        {name: 300_000 * number for number, name in enumerate(PARTS, start=1)}
-    ),
+    "course_map": lambda: plots.course_map({name: (text(key), needs) for name, (key, needs) in
+        COURSE.items()}),
+    "gradient_by_layer": lambda: plots.gradient_by_layer({name: [10.0**power, 0.3] for power, name in
+        zip((-10, -1, 7, 0, -2), STACKS, strict=True)}),
+    "parameter_bars": lambda: plots.parameter_bars({name: 300_000 * number for number, name in
+        enumerate(PARTS, start=1)}),
     "residual_stream": plots.residual_stream,
     "five_steps": lambda: plots.five_steps(**STEPS, tokens=sentence()),
-    "attention_lines": lambda: plots.attention_lines(
-        torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1), sentence(), ["0.2", "5.11"]
-    ),
-    "head_maps": lambda: plots.head_maps(
-        {name: torch.eye(4).mul(0.5) for name in ("importance", "previous", "piece", "same_word")}
-    ),
-    "removal_curves": lambda: plots.removal_curves(
-        [3, 7],
-        [[0.6, 0.7], [0.4, 0.6]],
-        {"least_important": [0.7, 0.65], "most_important": [0.5, 0.3]},
-        0.74,
-    ),
-    "removal_draws": lambda: plots.removal_draws(
-        {number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0], [0.8, 0.7]]} for number in (5, 12)}, 24
-    ),
-    "head_weights": lambda: plots.head_weights(
-        torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1), sentence()
-    ),
+    "attention_lines": lambda: plots.attention_lines(torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1),
+        sentence(), ["0.2", "5.11"]),
+    "head_atlas": lambda: plots.head_atlas([list(HEAD_KINDS)]),
+    "head_maps": lambda: plots.head_maps({name: torch.eye(4).mul(0.5) for name in ("importance",
+        "previous", "piece", "same_word")}),
+    "removal_curves": lambda: plots.removal_curves([3, 7], [[0.6, 0.7], [0.4, 0.6]], {"least_important":
+        [0.7, 0.65], "most_important": [0.5, 0.3]}, 0.74),
+    "removal_draws": lambda: plots.removal_draws({number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0],
+        [0.8, 0.7]]} for number in (5, 12)}, 24),
+    "head_weights": lambda: plots.head_weights(torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1),
+        sentence()),
     "wish_and_hull": lambda: plots.wish_and_hull(V, [3.0, 4.0], sentence()),
     "heatmap": lambda: plots.heatmap(WEIGHTS, sentence(), highest=1),
-    "masked_row": lambda: plots.masked_row(
-        [0.24, 0.03, 0.09, 0.64], [0.67, 0.09, 0.24, 0], [0.24, 0.03, 0.09, 0], sentence()
-    ),
+    "masked_row": lambda: plots.masked_row([0.24, 0.03, 0.09, 0.64], [0.67, 0.09, 0.24, 0], [0.24, 0.03,
+        0.09, 0], sentence()),
     "masks": lambda: plots.masks(MASKS, [*sentence(), "[PAD]"]),
-    "next_token_bars": lambda: plots.next_token_bars(
-        {"T = 1": [0.5, 0.25, 0.25, 0], "top-k 1": [1, 0, 0, 0]}, sentence()
-    ),
-    "distance_products": lambda: plots.distance_products(
-        [-1, 0, 1], {name: {5: [1.0, 2.0, 1.0], 9: [1.0, 2.0, 1.5]} for name in ("plain", "projected")}
-    ),
-    "score_terms": lambda: plots.score_terms(
-        {name: DOTS + i for i, name in enumerate(["content_content", *CROSS_TERMS, "sum", "rotary"])}
-    ),
-    "shuffled_outputs": lambda: plots.shuffled_outputs(
-        OUTPUT, OUTPUT[[3, 1, 2, 0]], sentence(), [3, 1, 2, 0]
-    ),
+    "next_token_bars": lambda: plots.next_token_bars({"T = 1": [0.5, 0.25, 0.25, 0], "top-k 1": [1, 0, 0,
+        0]}, sentence()),
+    "distance_products": lambda: plots.distance_products([-1, 0, 1], {name: {5: [1.0, 2.0, 1.0], 9: [1.0,
+        2.0, 1.5]} for name in ("plain", "projected")}),
+    "score_terms": lambda: plots.score_terms({name: DOTS + i for i, name in enumerate(["content_content",
+        *CROSS_TERMS, "sum", "rotary"])}),
+    "shuffled_outputs": lambda: plots.shuffled_outputs(OUTPUT, OUTPUT[[3, 1, 2, 0]], sentence(), [3, 1, 2,
+        0]),
     "path_lengths": lambda: plots.path_lengths(sentence()),
     "temperatures": lambda: plots.temperatures([3.0, 0.0, -1.0, 2.0], sentence(), [0.25, 1, 4]),
     "weighted_sums": lambda: plots.weighted_sums(V, OUTPUT, sentence()),
-}
+}  # fmt: skip
 
 
 # ---- reading a picture
@@ -228,7 +201,7 @@ class Grid(NamedTuple):
     """Cells as they are seen, row by row from the upper left corner, with the labels beside and above."""
 
     faces: list[list[str]]
-    words: list[list[str]]
+    cell_texts: list[list[str]]
     rows: list[str]
     columns: list[str]
     title: str

@@ -50,10 +50,7 @@ def cosine_only(x, positions):
     return x * cosines.repeat(1, 2)
 
 
-RIGHT = [
-    rotary(),
-    lambda x, positions: polyhead.RotaryPositions(x.shape[-1], pairs="halves")(x, positions),
-]
+RIGHT = [rotary(), lambda x, positions: polyhead.RotaryPositions(x.shape[-1], pairs="halves")(x, positions)]
 WRONG = [
     ("rotary_sign", rotary(sign=-1)),
     ("rotary_layout", rotary(layout="neighbours", into="neighbours")),

@@ -12,8 +12,8 @@ import torch
 import polyhead
 from attention_clinic import diagnose
 from attention_clinic.cases import Case, same
+from attention_clinic.diagnosis import SENTENCES
 from attention_clinic.trial import Trial
-from attention_clinic.wording import SENTENCES
 from polyhead_course.exercises import checks
 from polyhead_course.exercises.checks import verdict
 from polyhead_course.words import set_language
@@ -143,12 +143,8 @@ ODD = {
     "returns a mask of ints": (checks.causal_mask, lambda n: torch.ones(n, n).tril().long(), "torch.int64"),
     "returns another triangle": (checks.causal_mask, lambda n: polyhead.causal_mask(3), "(5, 5)", "(3, 3)"),
     "is a blank attention": (checks.multi_head_attention, lambda *inputs: None, "NoneType"),
-    "returns folded heads": (
-        checks.multi_head_attention,
-        lambda X, *rest: X[..., :5].repeat(3, 1, 1),
-        "(2, 7, 15)",
-        "(6, 7, 5)",
-    ),
+    "returns folded heads": (checks.multi_head_attention, lambda X, *rest: X[..., :5].repeat(3, 1, 1),
+        "(2, 7, 15)", "(6, 7, 5)"),
     "says nothing": (checks.sees_future, lambda *inputs: None, "NoneType"),
     "says yes": (checks.sees_future, lambda *inputs: "yes", "str"),
     "writes nothing": (checks.greedy, lambda *inputs: None, "NoneType"),
@@ -156,46 +152,25 @@ ODD = {
     "writes floats": (checks.greedy, lambda m, ids, *rest: ids.double(), "float64"),
     "stops with an error": (checks.sees_future, lambda m, ids: m(ids), "TypeError"),
     "returns no mask": (checks.cached_mask, lambda old, new: None, "NoneType"),
-    "returns weights first": (
-        checks.attention,
-        lambda q, k, v: polyhead.scaled_dot_product_attention(q, k, v)[::-1],
-        "(2, 3, 11)",
-        "(2, 3, 5)",
-    ),
+    "returns weights first": (checks.attention, lambda q, k, v: polyhead.scaled_dot_product_attention(q, k,
+        v)[::-1], "(2, 3, 11)", "(2, 3, 5)"),
     "returns a number": (checks.attention, lambda *inputs: attend(*inputs).sum(), "(2, 3, 11)", "()"),
-    "leaves a dimension": (
-        checks.transpose_qkv,
-        lambda X, h: split(X, h).transpose(1, 2),
-        "(6, 5, 7)",
-        "(2, 3, 5, 7)",
-    ),
+    "leaves a dimension": (checks.transpose_qkv, lambda X, h: split(X, h).transpose(1, 2), "(6, 5, 7)",
+        "(2, 3, 5, 7)"),
     "all tokens": (checks.cached_mask, lambda old, new: polyhead.causal_mask(old + new), "(3, 8)", "(8, 8)"),
-    "first head alone": (
-        checks.multi_head,
-        lambda x, heads, W_O: outputs(x, heads)[0],
-        "(2, 5, 12)",
-        "(2, 5, 4)",
-    ),
+    "first head alone": (checks.multi_head, lambda x, heads, W_O: outputs(x, heads)[0], "(2, 5, 12)",
+        "(2, 5, 4)"),
     "one more": (checks.attention, lambda *inputs: attend(*inputs) + 1, "by up to 1."),
     "NaN": (checks.attention, lambda *inputs: attend(*inputs) * math.nan, "by up to nan."),
     "another layer": (checks.encoder_layer, lambda *inputs: layer()(*inputs) - 2, "by up to 2."),
-    "ones for a row that sees nothing": (
-        checks.masked_attention,
-        lambda q, k, v, mask: sdpa(q, k, v, mask) + ~mask.any(-1, keepdim=True),
-        "by up to 1.",
-    ),
+    "ones for a row that sees nothing": (checks.masked_attention, lambda q, k, v, mask: sdpa(q, k, v, mask)
+        + ~mask.any(-1, keepdim=True), "by up to 1."),
     "no gradient": (checks.masked_attention, overwriting, "RuntimeError", "inplace"),
-    "equal lengths alone": (
-        checks.cross_attention,
-        lambda x, m, seen, a: a(x, m[:, : x.shape[1]], mask=seen[:, None, : x.shape[1]]),
-        "by up to",
-    ),
-    "mask without a dimension for the queries": (
-        checks.cross_attention,
-        lambda x, m, seen, a: a(x, m, mask=seen),
-        "ValueError: mask",
-    ),
-}
+    "equal lengths alone": (checks.cross_attention, lambda x, m, seen, a: a(x, m[:, : x.shape[1]],
+        mask=seen[:, None, : x.shape[1]]), "by up to"),
+    "mask without a dimension for the queries": (checks.cross_attention, lambda x, m, seen, a: a(x, m,
+        mask=seen), "ValueError: mask"),
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -25,7 +25,7 @@ def test_every_bug_without_parameters_of_its_own_has_a_patient_and_one_is_health
 def test_a_patient_behaves_as_the_planted_decoder(number):
     torch.manual_seed(number)
     ids, mask = torch.randint(0, 23, (6, 9)), torch.arange(9) >= torch.arange(6)[:, None]
-    own, bug = patient(number), planted.planted(answer(number))
+    own, bug = patient(number), planted.planted_decoder(answer(number))
     for options in ({}, {"mask": mask}, {"need_weights": True}, {"documents": ids % 2}):
         outputs = []
         for decoder in (own, bug):

@@ -20,7 +20,7 @@ IDS = torch.arange(12)[None] % 11
 
 
 def leaks(decoder, **options) -> bool:
-    return bool(laws.gap(*(out(decoder, ids, **options)[:, 3:6] for ids in (IDS, laws.other(IDS, 6)))))
+    return bool(laws.gap(*(out(decoder, ids, **options)[:, 3:6] for ids in (IDS, laws.other_tokens(IDS, 6)))))
 
 
 def out(decoder, ids, **options):
@@ -151,4 +151,4 @@ def test_a_probe_may_change_what_it_gets_and_the_seed(capsys):
     before = torch.get_rng_state()
     said(careless, "positions", capsys)
     assert torch.equal(torch.get_rng_state(), before)
-    assert laws.parity(planted.planted(), build(SmallDecoder)) == 0
+    assert laws.parity(planted.planted_decoder(), build(SmallDecoder)) == 0

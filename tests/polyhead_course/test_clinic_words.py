@@ -9,22 +9,14 @@ import pytest
 import yaml
 
 from attention_clinic import planted
-from attention_clinic.wording import ENGLISH, SENTENCES
+from attention_clinic.diagnosis import ENGLISH, SENTENCES
 from polyhead_course import words
-from polyhead_course.exercises import diagnose
-from polyhead_course.exercises.clinic import WORDING
-from polyhead_course.figures import plots
+from polyhead_course.exercises import WORDING, diagnose
 from polyhead_course.words import set_language
 from polyhead_course.words.language import LANGUAGES, text
-from tests.polyhead_course.figures import grids
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("unchecked")  # a thousand calls
-
-
-@pytest.fixture
-def matrix():
-    return planted.matrix()
 
 
 def inverted(values, mask, queries, keys):
@@ -74,17 +66,3 @@ def test_every_planted_bug_and_probe_has_a_label():
         assert all(0 < len(text(f"law.{probe}")) <= 18 for probe in planted.PROBES)
         for law in ["past", "left_pad", "step", "chunk", "docs", "reach", "train", "parity"]:
             assert "0.5" in text(f"says.{law}", difference="0.5") or law == "past"
-
-
-# ---- the picture
-
-
-def test_the_picture_marks_what_is_seen(matrix):
-    (grid,) = grids(plots.bug_matrix(matrix))
-    assert grid.rows == [text(f"bug.{bug}") for bug in matrix]
-    assert grid.columns == [text(f"law.{probe}") for probe in planted.PROBES]
-    marks = [["–" if n is None else "×" if n else "" for n in row.values()] for row in matrix.values()]
-    assert grid.words == marks
-    colours = {word: face for words, faces in zip(grid.words, grid.faces, strict=True)
-               for word, face in zip(words, faces, strict=True)}  # fmt: skip
-    assert len(set(colours.values())) == 3

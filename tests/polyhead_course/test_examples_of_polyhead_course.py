@@ -9,7 +9,7 @@ import pkgutil
 
 import pytest
 
-from polyhead_course import words
+from polyhead_course import models, words
 from polyhead_course.figures import plots
 
 FOLDERS = (plots, words)
@@ -21,6 +21,7 @@ MODULES = [
         for folder in FOLDERS
         for module in pkgutil.iter_modules(folder.__path__)
     ),
+    *(module.name for module in pkgutil.walk_packages(models.__path__, f"{models.__name__}.")),
 ]
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from polyhead.heads import Head, ablate
+from polyhead.heads import ablate
 from polyhead_course.models import ranking
-from polyhead_course.models.head_experiments import format_heads, parse_heads, trials
+from polyhead_course.models.head_experiments import trials
 from polyhead_course.models.translation import exact_match, held_out_pairs, load_translator
 from tests.polyhead_course.minilm import tiny_minilm
 
@@ -61,13 +61,6 @@ def test_the_loss_is_that_of_the_right_title_among_all(tiny):
 
 
 # ---- the tables
-
-
-def test_heads_are_written_and_read():
-    heads = [Head("encoder", 0, 11), Head("decoder", 2, 0), Head("cross", 10, 3)]
-    assert format_heads(heads) == "e0.11 d2.0 c10.3"
-    assert parse_heads(format_heads(heads)) == heads
-    assert parse_heads("") == []
 
 
 def test_the_translator_does_what_the_table_says():

@@ -193,9 +193,7 @@ def test_a_caption_names_module_and_object(tiny, thing, caption):
 
 def test_markdown_has_a_caption_and_a_fence_for_each(tiny):
     tokens = MarkdownIt().parse(show(tiny.nothing, tiny.fences)._repr_markdown_())
-    assert [token.type for token in tokens] == [
-        *("paragraph_open", "inline", "paragraph_close", "fence") * 2,
-    ]
+    assert [token.type for token in tokens] == [*("paragraph_open", "inline", "paragraph_close", "fence") * 2]
     captions = [["tiny", "nothing"], ["tiny", "fences"]]
     assert [
         [child.content for child in token.children if child.type == "code_inline"]

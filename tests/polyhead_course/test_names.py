@@ -11,9 +11,8 @@ from torch.testing import assert_close
 
 from polyhead_course.models import names
 from polyhead_course.models.names import NameWriter, NGram, Vocabulary, runs
-from polyhead_course.models.names.data import LOCALES
 from polyhead_course.models.names.model import CHECKPOINT
-from polyhead_course.models.names.runs import evaluate
+from polyhead_course.models.names.runs import LOCALES, evaluate
 from polyhead_course.models.translation.translator import CHECKPOINT as TRANSLATOR
 
 pytest.importorskip("babel")
@@ -172,10 +171,7 @@ def test_it_has_not_learnt_what_was_held_out(writer, read):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda writer: NameWriter(TRANSLATOR),
-            "path must be a checkpoint of polyhead_course.models.names",
-        ),
+        (lambda writer: NameWriter(TRANSLATOR), "path must be a checkpoint of polyhead_course.models.names"),
         (lambda writer: writer.perplexity("en", ["Rome", "a☃"]), "names must have .*'a☃' with '☃'"),
         (lambda writer: writer.perplexity("en", []), "names must have at least one, got none"),
         (lambda writer: writer.perplexity("fr", ["Rome"]), "language must be one of en, .*'fr'"),

@@ -31,19 +31,17 @@ def light(face: str) -> float:
 
 
 def test_heatmap_has_each_number_label_and_colour_in_its_place():
-    drawing = plots.heatmap(
-        [[0.5, 2, 3], [5, 7, 11]], ["r", "s"], ["a long label", "y", "z"], title="T", decimals=1
-    )
+    drawing = plots.heatmap([[0.5, 2, 3], [5, 7, 11]], ["r", "s"], ["a long label", "y", "z"])
     (grid,) = grids(drawing)
-    numbers = [["0.5", "2.0", "3.0"], ["5.0", "7.0", "11.0"]]
-    assert grid[1:] == (numbers, ["r", "s"], ["a long label", "y", "z"], "T")
+    numbers = [["0.50", "2.00", "3.00"], ["5.00", "7.00", "11.00"]]
+    assert grid[1:] == (numbers, ["r", "s"], ["a long label", "y", "z"], "")
     shades = [light(face) for line in grid.faces for face in line]
     assert shades == sorted(set(shades), reverse=True)  # the larger, the darker
-    assert len(words(drawing)) == 6 + 2 + 3 + 1
+    assert len(words(drawing)) == 6 + 2 + 3
 
 
 def test_columns_are_labelled_as_the_rows_if_not_given():
-    (grid,) = grids(plots.heatmap([[1, 2], [3, 5]], ["r", "s"], decimals=0))
+    (grid,) = grids(plots.heatmap([[1, 2], [3, 5]], ["r", "s"]))
     assert grid.rows == grid.columns == ["r", "s"]
 
 
@@ -53,7 +51,7 @@ def test_negative_numbers_are_purple_positive_ones_orange_and_no_0_has_a_minus()
     assert negative[2] > negative[0]
     assert positive[0] > positive[2]
     assert max(zero) - min(zero) < 0.02
-    assert grid.words == [["-3.00", "0.00", "2.00"]]
+    assert grid.cell_texts == [["-3.00", "0.00", "2.00"]]
 
 
 def test_a_number_is_readable_on_its_cell():
@@ -73,15 +71,16 @@ def test_highest_sets_the_darkest_colour():
 
 
 def test_weights_of_heads_are_in_their_places_and_have_one_scale():
-    weights = [[[0.25, 0.75, 0]] * 2, [[1, 0, 0], [0, 0, 1]], [[0, 1, 0], [0.0625, 0, 0.9375]]]
-    shown = grids(plots.head_weights(weights, ["r", "s"], ["a long label", "y", "z"]))
+    weights = [[[0.25, 0.75]] * 2, [[1, 0], [0, 1]], [[0, 1], [0.0625, 0.9375]]]
+    tokens = ["a long label", "z"]
+    shown = grids(plots.head_weights(weights, tokens))
     assert [grid.title for grid in shown] == ["head 1", "head 2", "head 3"]
-    assert [grid.words for grid in shown] == [
+    assert [grid.cell_texts for grid in shown] == [
         [[f"{n:.2f}" for n in line] for line in head] for head in weights
     ]
-    assert [grid.rows for grid in shown] == [["r", "s"], ["", ""], ["r", "s"]]
-    assert [grid.columns for grid in shown] == [["a long label", "y", "z"]] * 2 + [[""] * 3]
-    assert shown[0].faces[0][2] == shown[1].faces[0][1] == shown[2].faces[0][0]
+    assert [grid.rows for grid in shown] == [tokens, ["", ""], tokens]
+    assert [grid.columns for grid in shown] == [tokens, tokens, ["", ""]]
+    assert shown[1].faces[0][1] == shown[1].faces[1][0] == shown[2].faces[0][0]
     assert shown[1].faces[0][0] == shown[2].faces[0][1]
 
 
@@ -89,8 +88,8 @@ def test_weights_in_per_cent_are_at_their_query_and_key():
     weights = torch.tensor([[[0.1, 0.2, 0.7], [0.5, 0.254, 0.246]], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
     first, second = grids(plots.cross_heads(weights, list("xyz"), list("pq")))
     (same,) = grids(plots.translation_weights(weights[0], list("xyz"), ["p", " "]))
-    assert first.words == same.words == [["10", "20", "70"], ["50", "25", "25"]]
-    assert second.words == [["100", "0", "0"], ["0", "0", "100"]]
+    assert first.cell_texts == same.cell_texts == [["10", "20", "70"], ["50", "25", "25"]]
+    assert second.cell_texts == [["100", "0", "0"], ["0", "0", "100"]]
     assert (first.rows, first.columns) == (second.rows, second.columns) == (list("pq"), list("xyz"))
     assert (same.rows, same.columns) == (["p", "␣"], list("xyz"))
 
@@ -98,10 +97,25 @@ def test_weights_in_per_cent_are_at_their_query_and_key():
 def test_head_maps_have_a_row_for_each_layer_and_hundredths_in_the_cells():
     maps = {"previous": torch.tensor([[0.0, 0.116, 1.0], [0.5, 0.254, 0.03]]), "piece": torch.eye(3)}
     first, second = grids(plots.head_maps(maps))
-    assert first.words == [["0", "12", "100"], ["50", "25", "3"]]
+    assert first.cell_texts == [["0", "12", "100"], ["50", "25", "3"]]
     assert (first.rows, first.columns) == ([text("row.layer", number=n) for n in (0, 1)], ["0", "1", "2"])
     assert (first.title, second.title) == (text("map.previous"), text("map.piece"))
     assert first.faces[0][2] == second.faces[0][0] != first.faces[0][1]  # one scale for all
+
+
+def test_the_atlas_of_heads_has_layers_across_and_counts_kinds():
+    kinds = [["first", "mixed"], ["first", "first"], ["induction", "mixed"]]
+    lower, upper, *keys = grids(plots.head_atlas(kinds))
+    assert (lower.cell_texts, upper.cell_texts) == ([["1", "1"], ["", "1"]], [["→"], [""]])
+    assert (lower.columns, upper.columns, upper.rows) == (["0", "1"], ["2"], ["0", "1"])
+    found = {key.faces[0][0]: key for key in keys}
+    assert len(found) == 3
+    assert lower.faces[0][0] in found and upper.faces[0][0] in found
+    svg = plots.head_atlas(kinds).svg
+    for kind, number in (("first", 3), ("induction", 1), ("mixed", 2)):
+        assert text("head.count", kind=text(f"head.{kind}"), number=number) in svg
+    assert text("head.self") not in svg
+    assert len(grids(plots.head_atlas([["mixed", "self"]]))) == 3
 
 
 # ---- the five steps
@@ -125,7 +139,7 @@ def test_five_steps_has_each_matrix_in_its_order_with_its_name_and_numbers():
         name = f"{text(f'title.{names[symbol]}')} " if symbol in names else ""
         assert grid.title == name + ("S = QKᵀ / √d_k" if symbol == "S" else symbol)
         digits = {"S": 1, "A": 2, "O": 2}.get(symbol, 0)
-        assert grid.words == [[f"{n:.{digits}f}" for n in line] for line in matrices[symbol].tolist()]
+        assert grid.cell_texts == [[f"{n:.{digits}f}" for n in line] for line in matrices[symbol].tolist()]
         assert grid.rows == (list("pqrs") if number in (0, 4, 7, 9) else [""] * 4)
 
 
@@ -255,7 +269,7 @@ def test_every_element_keeps_its_head_on_the_way():
     drawing = plots.transpose_path(torch.arange(1.0, 13).reshape(1, 3, 4), 2)
     shown = grids(drawing)
     first, second = [["1", "2"], ["5", "6"], ["9", "10"]], [["3", "4"], ["7", "8"], ["11", "12"]]
-    assert [grid.words for grid in shown] == [
+    assert [grid.cell_texts for grid in shown] == [
         [["1", "2", "3", "4"], ["5", "6", "7", "8"], ["9", "10", "11", "12"]],
         *([["1", "2"], ["3", "4"]], [["5", "6"], ["7", "8"]], [["9", "10"], ["11", "12"]]),
         *(first, second),
@@ -280,10 +294,10 @@ def test_memory_is_that_of_a_tensor():
     memory, *lines = grids(plots.memory_order(num_tokens=3, num_heads=2, head_dim=2))
     for line, heads in zip(lines, (row.view(3, 2, 2).transpose(0, 1), row.view(2, 3, 2)), strict=True):
         for head in range(2):
-            places = [place for place, word in enumerate(line.words[0]) if word == str(head + 1)]
+            places = [place for place, word in enumerate(line.cell_texts[0]) if word == str(head + 1)]
             assert places == sorted(heads[head].flatten().tolist())
             assert {line.faces[0][place] for place in places} == {HEAD_COLOURS[head]}
-    assert " ".join(memory.words[0]) == "111 112 121 122 211 212 221 222 311 312 321 322"
+    assert " ".join(memory.cell_texts[0]) == "111 112 121 122 211 212 221 222 311 312 321 322"
     assert memory.faces == [[A, A, B, B] * 3]
 
 
@@ -345,8 +359,8 @@ def test_lines_join_the_two_rows_of_each_token():
     drawing = plots.shuffled_outputs(first, first[order], tokens, order)
     left, right = grids(drawing)
     assert (left.rows, right.rows) == (tokens, [tokens[i] for i in order])
-    assert left.words[3] == right.words[3] == ["9.00", "10.00", "11.00"]
-    assert (right.words[0], right.faces[0]) == (left.words[2], left.faces[2])
+    assert left.cell_texts[3] == right.cell_texts[3] == ["9.00", "10.00", "11.00"]
+    assert (right.cell_texts[0], right.faces[0]) == (left.cell_texts[2], left.faces[2])
     _, *cells = [shape for group in parts(axes_of(drawing)[0], "patch") for shape in shapes(group)]
     top, side = min(corner.y for corner in cells[0].corners), cells[0].size.y
     links = {
@@ -404,7 +418,7 @@ def test_biases_leave_the_future_out_and_share_a_scale_in_each_family():
 def test_a_mark_where_a_probe_finds_a_bug():
     matrix = {"none": {"twice": 0.0, "parity": 0.0}, "unscaled": {"twice": None, "parity": 0.5}}
     (grid,) = grids(plots.bug_matrix(matrix))
-    assert grid.words == [["", ""], ["–", "×"]]
+    assert grid.cell_texts == [["", ""], ["–", "×"]]
     assert grid.rows == [text("bug.none"), text("bug.unscaled")]
     assert grid.columns == [text("law.twice"), text("law.parity")]
     assert len({*grid.faces[0], *grid.faces[1]}) == 3

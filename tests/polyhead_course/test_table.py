@@ -7,12 +7,6 @@ import pytest
 from polyhead_course.words import Table, set_language
 
 
-@pytest.fixture(autouse=True)
-def english():
-    yield
-    set_language("en")
-
-
 def test_the_headings_are_in_the_readers_language():
     set_language("ko")
     table = Table(["course.chapter", "course.check"], [["[1](01.ipynb)", ""], [2, "a | b"]])

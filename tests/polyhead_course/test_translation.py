@@ -27,8 +27,7 @@ from polyhead_course.models.translation import (
     training_pairs,
     translate,
 )
-from polyhead_course.models.translation.dates import YEARS, tokens_of
-from polyhead_course.models.translation.pairs import _pair
+from polyhead_course.models.translation.dates import YEARS, _pair, tokens_of
 from polyhead_course.models.translation.translator import CHECKPOINT
 
 DAY = datetime.date(2026, 11, 20)

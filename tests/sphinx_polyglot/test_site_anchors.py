@@ -36,11 +36,8 @@ def test_an_anchor_is_on_the_node_of_its_cell(four: Built) -> None:
     assert page.css_first("#paragraph").tag == "p"
     assert "exercise" in page.css_first("#exercise").attributes["class"].split()
     assert "cell" in page.css_first("#figure").attributes["class"].split()
-    assert [each.attributes["href"] for each in page.css("#pst-page-toc-nav a")] == [
-        "#why",
-        "#polarity",
-        "#polarity-2",
-    ]
+    contents = [each.attributes["href"] for each in page.css("#pst-page-toc-nav a")]
+    assert contents == ["#why", "#polarity", "#polarity-2"]
 
 
 def test_links_lead_to_anchors(four: Built) -> None:
@@ -48,11 +45,8 @@ def test_links_lead_to_anchors(four: Built) -> None:
     assert [each.attributes["href"] for each in first.css("article p a.internal")] == ["#why", "#exercise"]
     second = four.page("book/ko/02-heads")
     links = second.css("article p a.internal")
-    assert [each.attributes["href"] for each in links] == [
-        "01-masks.html#polarity",
-        "01-masks.html#why",
-        "01-masks.html#figure",
-    ]
+    addresses = [f"01-masks.html#{anchor}" for anchor in ("polarity", "why", "figure")]
+    assert [each.attributes["href"] for each in links] == addresses
     # A link without words takes the heading's.
     assert links[1].text() == "마스크가 필요한 이유"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gettext
 import re
 from pathlib import Path
@@ -13,7 +14,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
 from polyglot_book.config import Language
-from sphinx_polyglot.strings import Catalogue, add_translations, in_language, load_catalogue, translations
+from sphinx_polyglot import strings
+from sphinx_polyglot.strings import PageCatalogue, add_translations, in_language, load_catalogue, translations
 
 TRANSLATED = ["zh-TW", "zh-CN", "ko"]
 FOLDERS = ["sphinx_polyglot", "polyhead_course/theme"]
@@ -23,7 +25,7 @@ def _language(code: str) -> Language:
     return Language(code=code, locale=code.replace("-", "_"), name=code, title="Book")
 
 
-def _say(catalogue: Catalogue, code: str, message: str) -> str:
+def _say(catalogue: PageCatalogue, code: str, message: str) -> str:
     with in_language(_language(code)):
         return catalogue.gettext(message)
 
@@ -57,10 +59,20 @@ def test_each_chinese_is_in_its_own_script(folder: str) -> None:
 
 def test_an_extension_adds_its_translations(tmp_path: Path) -> None:
     (tmp_path / "ko.yml").write_text('"A word of nobody": "낱말"\n', encoding="utf-8")
-    assert _say(Catalogue({}), "ko", "A word of nobody") == "A word of nobody"
+    assert _say(PageCatalogue({}), "ko", "A word of nobody") == "A word of nobody"
     add_translations(tmp_path)
-    assert _say(Catalogue({}), "ko", "A word of nobody") == "낱말"
+    assert _say(PageCatalogue({}), "ko", "A word of nobody") == "낱말"
     assert translations("ko")["See also"] == "함께 보기"
+
+
+def test_a_file_may_have_only_comments(tmp_path: Path) -> None:
+    (tmp_path / "fr.yml").write_text("# No words yet.\n", encoding="utf-8")
+    add_translations(tmp_path)
+    assert translations("fr") == {}
+
+
+def test_the_examples_of_the_docstrings() -> None:
+    assert doctest.testmod(strings).failed == 0
 
 
 def _write_catalogue(root: Path, locale: str, messages: dict[str, str]) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_clinic.arguments import roles
-from attention_clinic.cases import Case, Names, answer, examine, same, samples
+from attention_clinic.arguments import Subject, roles
+from attention_clinic.cases import Case, Named, Names, answer, choices, examine, same, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject
-from attention_clinic.trial import Stopped, Trial, first_output
+from attention_clinic.trial import CallFailed, Trial, first_output
 from polyhead.functional import scaled_dot_product_attention
 
 ROLES = roles(
@@ -23,10 +21,12 @@ ROLES = roles(
     mask="masks attn_mask attention_mask m allowed visible may_attend keep",
 )
 
-# A stage of the computation: what is right comes first, under no name.
-INPUTS: dict[str, tuple[int, int, int]] = {
-    "": (0, 1, 2), "queries_keys_swapped": (1, 0, 2), "values_are_keys": (0, 1, 1),
-}  # fmt: skip
+# The stages of the computation: what is right comes first, under no name.
+INPUTS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]] = {
+    "": lambda query, key, value: (query, key, value),
+    "queries_keys_swapped": lambda query, key, value: (key, query, value),
+    "values_are_keys": lambda query, key, value: (query, key, key),
+}
 SCALES: dict[str, Callable[[int], float]] = {
     "": lambda size: size**-0.5,
     "unscaled": lambda size: 1.0,
@@ -49,56 +49,40 @@ WEIGHING: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def weights(
-    query: Tensor,
-    key: Tensor,
-    mask: Tensor | None,
-    scale: str = "",
-    hiding: str = "",
-    weighing: str = "",
-) -> Tensor:
-    """Attention weights with these mistakes; without any they are right (NaN in a row that sees nothing)."""
-    scores = query @ key.mT * SCALES[scale](query.shape[-1])
+def weigh(scores: Tensor, mask: Tensor | None, hiding: str = "", weighing: str = "") -> Tensor:
+    """Weights of scores with these mistakes; without any they are right (NaN in a row that sees nothing)."""
     if mask is None:
         return WEIGHING[weighing](scores)
-    if weighing == "no_softmax" and not hiding:
-        return scores * mask  # a hidden score as a weight of 0
     result = WEIGHING[weighing](HIDING[hiding](scores, mask))
     return result * mask if hiding == "mask_after" else result
 
 
-def mistakes(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, most: int = 3
-) -> Iterator[tuple[Names, Tensor]]:
+def hidings(mask: Tensor | None) -> Sequence[tuple[str, str]]:
+    """The stage of hiding; without a mask there is no mistake in it."""
+    return [("", "")] if mask is None else [(name, name) for name in HIDING]
+
+
+def mistakes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, most: int = 3) -> Named:
     """What attention gives with up to `most` mistakes at once, the fewest first."""
-    hidings = HIDING if mask is not None else [""]
-    stages = itertools.product(INPUTS, SCALES, hidings, WEIGHING)
-    given = (query, key, value)
-    for choice in sorted(stages, key=lambda each: sum(map(bool, each))):
-        names = tuple(filter(None, choice))
-        if (
-            not names
-            or len(names) > most
-            or {"no_softmax"} < {*names} & {"no_softmax", "mask_after", "mask_zero"}
-        ):
+    for names, (order, scale, hiding, weighing) in choices(
+        INPUTS.items(), SCALES.items(), hidings(mask), ((name, name) for name in WEIGHING), most=most
+    ):
+        if "no_softmax" in names and hiding in ("mask_after", "mask_zero"):
             continue
-        places, scale, hiding, weighing = choice
-        q, k, v = (given[place] for place in INPUTS[places])
-        if places == "queries_keys_swapped" and query.shape != key.shape:
+        if "queries_keys_swapped" in names and query.shape != key.shape:
             continue
-        yield names, weights(q, k, mask, scale, hiding, weighing) @ v
+        q, k, v = order(query, key, value)
+        scores = q @ k.mT * scale(query.shape[-1])
+        if weighing == "no_softmax" and not hiding and mask is not None:
+            yield names, (scores * mask) @ v  # a hidden score as a weight of 0
+        else:
+            yield names, weigh(scores, mask, hiding, weighing) @ v
 
 
 def case(
-    batch: int,
-    queries: int,
-    keys: int,
-    head_dim: int,
-    value_dim: int,
-    masked: bool = False,
-    heads: int | None = None,
-    digits: int | None = None,
-) -> Case:
+    batch: int, queries: int, keys: int, head_dim: int, value_dim: int, masked: bool = False,
+    heads: int | None = None, digits: int | None = None,
+) -> Case:  # fmt: skip
     """Attention of these sizes; with heads, (batch, heads, num_tokens, head_dim)."""
     lead: tuple[int, ...] = (batch,) if heads is None else (batch, heads)
     lead = lead if batch else ()
@@ -121,7 +105,7 @@ def blind_case() -> Case:
     mask[0, 1] = False
     blind = ~mask.any(-1, keepdim=True)
 
-    def weighed() -> Iterator[tuple[Names, Tensor]]:
+    def weighed() -> Named:
         for names, output in mistakes(query, key, value, mask, most=2):
             yield names, output
             mixed = key if "values_are_keys" in names else value
@@ -141,9 +125,10 @@ def visible(lead: tuple[int, ...], queries: int, keys: int) -> Tensor:
     numbers = torch.arange(keys) + 2 * torch.arange(queries)[:, None]
     batch = torch.arange(lead[0]).reshape(-1, *[1] * (len(lead) + 1)) if lead else torch.tensor(0)
     places = (numbers + batch) % keys
-    return torch.stack([places != each for each in hidden]).all(dim=0).expand(*lead, queries, keys).clone()
+    return torch.stack([places != key for key in hidden]).all(dim=0).expand(*lead, queries, keys).clone()
 
 
+# (batch, queries, keys, head_dim, value_dim) of `case`: of large ones, and of small ones for evidence.
 SIZES = ((2, 3, 5, 7, 11), (2, 5, 5, 7, 11), (2, 5, 5, 7, 7))
 SMALL = ((1, 1, 2, 4, 1), (1, 2, 2, 4, 1), (1, 2, 2, 4, 4), (1, 2, 3, 4, 2), (2, 2, 3, 4, 2))
 
@@ -153,22 +138,14 @@ def diagnose_attention(trial: Trial) -> Iterator[Finding]:
     subject = Subject(trial, ROLES)
     masked = "mask" in subject.accepts
     build = _built(subject, masked)
-    exams = [build(*sizes) for sizes in SIZES]
-    found = [*examine(subject, exams, [build(*sizes, digits=1) for sizes in SMALL])]
-    if any(each.name == "differs" for each in found) and (mixed := _mixed(subject, exams[0])):
+    cases = [build(*sizes) for sizes in SIZES]
+    found = [*examine(subject, cases, [build(*sizes, digits=1) for sizes in SMALL])]
+    if any(finding.name == "differs" for finding in found) and (mixed := _mixed(subject, cases[0])):
         found = [mixed]
     yield from found
-    names = tuple(each.name for each in found)
-    if masked and not {*names} & {
-        "not_deterministic",
-        "raises",
-        "no_tensor",
-        "dtype",
-        "shape",
-        "differs",
-        "batch_mixed",
-        *HIDING,
-    }:
+    names = tuple(finding.name for finding in found)
+    unclear = {"not_deterministic", "raises", "no_tensor", "dtype", "shape", "differs", "batch_mixed"}
+    if masked and not {*names} & {*unclear, *HIDING}:
         yield from _unmasked(subject, build, names)
         yield from _blind(subject, build, names)
         yield from _leaking(subject, build)
@@ -187,11 +164,10 @@ def _blind(subject: Subject, build: Callable[..., Case], names: Names) -> Iterat
     """What a query gets that may attend to nothing, and whether gradients are numbers then."""
     for sizes in ((1, 2, 3, 4, 2), SIZES[-1]):
         case = build(*sizes, digits=1)
-        inputs = dict(case.inputs)
-        inputs["mask"] = mask = inputs["mask"].clone()
-        mask[..., 0, :] = False
+        inputs = {**case.inputs, "mask": case.inputs["mask"].clone()}
+        inputs["mask"][..., 0, :] = False
         result = answer(subject, Case(inputs, case.expected))
-        if isinstance(result, Stopped) or result.shape != case.expected.shape:
+        if isinstance(result, CallFailed) or result.shape != case.expected.shape:
             continue
         row = result[..., :1, :]
         right = torch.cat((torch.zeros_like(row), result[..., 1:, :]), dim=-2)
@@ -220,7 +196,7 @@ def _gradient(subject: Subject, inputs: dict[str, Tensor]) -> Tensor | None:
 
     try:
         gradient: Tensor | None = subject.trial.call(backward, **(inputs | {"query": query}))
-    except Stopped:
+    except CallFailed:
         return None
     return gradient
 
@@ -228,14 +204,12 @@ def _gradient(subject: Subject, inputs: dict[str, Tensor]) -> Tensor | None:
 def _leaking(subject: Subject, build: Callable[..., Case]) -> Iterator[Finding]:
     """Whether NaN in a value that no query sees reaches the output."""
     case = build(1, 2, 3, 4, 2, digits=1)
-    inputs = dict(case.inputs)
-    inputs["mask"] = mask = inputs["mask"].clone()
-    mask[...] = torch.tensor([True, True, False])
+    seen = torch.tensor([True, True, False])
+    inputs = {**case.inputs, "mask": seen.expand_as(case.inputs["mask"]).clone()}
     clean = answer(subject, Case(inputs, case.expected))
-    inputs["value"] = value = inputs["value"].clone()
-    value[..., 2, :] = torch.nan
+    inputs["value"] = inputs["value"].masked_fill(~seen[:, None], torch.nan)
     leaked = answer(subject, Case(inputs, case.expected))
-    if isinstance(clean, Stopped) or isinstance(leaked, Stopped):
+    if isinstance(clean, CallFailed) or isinstance(leaked, CallFailed):
         return
     if bool(leaked.isnan().any()) and not bool(clean.isnan().any()):
         yield Finding("nan_leak", inputs, clean, leaked)
@@ -247,7 +221,7 @@ def _built(subject: Subject, masked: bool) -> Callable[..., Case]:
         partial(case, masked=masked), partial(case, masked=masked, heads=3), partial(_single, masked=masked),
     ]  # fmt: skip
     for build in layouts:
-        if not isinstance(answer(subject, build(2, 5, 5, 7, 7)), Stopped):
+        if not isinstance(answer(subject, build(2, 5, 5, 7, 7)), CallFailed):
             return build
     return layouts[0]
 
@@ -263,7 +237,7 @@ def _mixed(subject: Subject, whole: Case) -> Finding | None:
     for i in range(len(whole.expected)):
         own = {name: value[i : i + 1] for name, value in whole.inputs.items()}
         alone = answer(subject, Case(own, whole.expected[i : i + 1]))
-        if isinstance(together, Stopped) or isinstance(alone, Stopped):
+        if isinstance(together, CallFailed) or isinstance(alone, CallFailed):
             return None
         if not same(together[i : i + 1], alone):
             return Finding("batch_mixed", dict(whole.inputs), alone, together[i : i + 1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,14 +11,82 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.adapter import DecoderAdapter, NoLogits
+from attention_clinic.arguments import DecoderAdapter, NoLogits, WithoutDropout
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds.decoder_exam import SHOWN, Exam, finding_of
-from attention_clinic.laws import gap, other
+from attention_clinic.laws import LAWS, Deviation, gap, other_tokens, sample, undropped
 from attention_clinic.same_weights import parity_names
-from attention_clinic.subject import WithoutDropout
-from attention_clinic.trial import Stopped, Trial
+from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
+
+_SMALL = ((1, 2), (1, 3), (1, 4), (1, 6), (2, 4))  # (batch, length) of what is shown, the first that shows it
+SHOWN = 5  # logits
+
+
+class Exam:
+    """One decoder; `named` are the bugs found so far, `batch` is the number of sequences for laws."""
+
+    def __init__(self, trial: Trial, decoder: Any) -> None:
+        """Call the decoder once, for the size of the vocabulary."""
+        self.trial, self.named, self.batch = trial, set[str](), 3
+        self.plain: dict[object, Tensor] = {}
+        self.decoder = DecoderAdapter(decoder, trial.call)
+        self.vocab_size = self.decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
+
+    def broken(self, law: str, batch: int = 3, length: int = 11) -> Deviation | None:
+        """How far a law is broken; None if it holds or does not apply."""
+        return LAWS[law](self.decoder, batch, length, self.vocab_size) or None
+
+    def shown(self, name: str, law: str) -> Finding:
+        """The finding, with the smallest input that shows it."""
+        for batch, length in () if self.trial.late else _SMALL:
+            with contextlib.suppress(CallFailed, RuntimeError, TypeError, ValueError, IndexError):
+                if found := self.broken(law, batch, length):
+                    return finding_of(name, law, found)
+        return finding_of(name, law, self.broken(law) or Deviation(1.0))
+
+    def ids(self, length: int, batch: int = 1) -> Tensor:
+        """Token ids, always the same."""
+        return sample(self.decoder, batch, length, self.vocab_size)
+
+    def logits(self, ids: Tensor, cached: int = 0, **options: Any) -> Tensor:
+        """The logits of the tokens after the first `cached`, which come from a cache."""
+        if not cached:
+            return self.decoder(ids, **options)
+        cache = self.decoder.new_cache()
+        self.decoder(ids[:, :cached], cache=cache)
+        return self.decoder(ids[:, cached:], cache=cache)
+
+    def moves(self, start: int, stop: int | None, length: int = 11, **options: Any) -> list[bool]:
+        """Whether each output changes with the tokens from `start` to `stop`."""
+        ids, key = self.ids(length), (length, *options.items())
+        if key not in self.plain:
+            self.plain[key] = self.logits(ids, **options)[0]
+        changed = self.logits(other_tokens(ids, start, stop), **options)[0]
+        return [bool(gap(*pair)) for pair in zip(self.plain[key], changed, strict=True)]
+
+    def learning(self) -> DecoderAdapter | None:
+        """A copy in training, without dropout."""
+        if not isinstance(self.decoder.decoder, nn.Module):
+            return None
+        try:
+            return DecoderAdapter(undropped(self.decoder.decoder).train(), self.trial.call)
+        except (TypeError, RuntimeError, copy.Error):
+            return None
+
+
+def finding_of(name: str, law: str, found: Deviation) -> Finding:
+    """A finding with the last call and the first logits of the token where they differ most."""
+    details = {"law": law, "difference": f"{float(found):.2g}"}
+    calls = found.calls or ({},)
+    given = {"law": law, **{name: value for name, value in calls[-1].items() if name != "cache"}}
+    if law in ("causality", "past"):
+        given |= {"token_ids": calls[0].get("token_ids"), "other_token_ids": calls[-1].get("token_ids")}
+    expected, actual = found.expected, found.actual
+    if expected is not None and actual is not None:
+        distance = torch.nan_to_num(expected - actual, nan=torch.inf).abs().flatten(0, -2).amax(dim=-1)
+        expected, actual = (x.flatten(0, -2)[distance.argmax(), :SHOWN] for x in (expected, actual))
+    return Finding(name, given, expected, actual, details)
+
 
 _FUTURE = {"causal_open", "causal_train_only", "sees_ahead", "causal_inverted"}
 
@@ -25,22 +95,15 @@ def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
     """The bug behind each law that is broken; the law itself, where that is not known."""
     decoder = trial.call(trial.candidate) if inspect.isclass(trial.candidate) else trial.candidate
     module = decoder if isinstance(decoder, nn.Module) else nn.Identity()
-    found = list[Finding]()
     with evaluation_mode(module), torch.no_grad():
         try:
-            for each in _findings(Exam(trial, decoder)):
-                found.append(each)
+            yield from _findings(Exam(trial, decoder))
         except NoLogits as error:
-            found.append(_no_logits(error))
-        except Stopped as stop:
-            found.append(stop.finding)
-    yield from found
-
-
-def _no_logits(error: NoLogits) -> Finding:
-    if isinstance(error.output, Tensor):
-        return Finding("shape", details={"expected": error.expected, "actual": tuple(error.output.shape)})
-    return Finding("no_tensor", details={"kind": type(error.output).__name__})
+            if isinstance(error.output, Tensor):
+                shapes = {"expected": error.expected, "actual": tuple(error.output.shape)}
+                yield Finding("shape", details=shapes)
+            else:
+                yield Finding("no_tensor", details={"kind": type(error.output).__name__})
 
 
 def _findings(exam: Exam) -> Iterator[Finding]:
@@ -66,7 +129,7 @@ def _lawful(exam: Exam) -> Iterator[Finding]:
         try:
             if exam.broken(law, 3 if law == "batch" else exam.batch):
                 yield from _new(exam, law, reasons(exam))
-        except Stopped as stop:
+        except CallFailed as stop:
             if stop.finding.name == "never_ends":
                 raise
             yield from _new(exam, law, [stop.finding])
@@ -78,17 +141,17 @@ def _lawful(exam: Exam) -> Iterator[Finding]:
 
 def _new(exam: Exam, law: str, found: list[str | Finding]) -> Iterator[Finding]:
     """What has not been named yet."""
-    for each in found:
-        name = each if isinstance(each, str) else each.name
+    for bug in found:
+        name = bug if isinstance(bug, str) else bug.name
         if name not in exam.named:
             exam.named.add(name)
-            yield exam.shown(each, law) if isinstance(each, str) else each
+            yield exam.shown(bug, law) if isinstance(bug, str) else bug
 
 
 def _leaks(decoder: DecoderAdapter, ids: Tensor, start: int = 0, **options: Any) -> bool:
     """Whether tokens of the second half reach the first, from `start` on."""
     half = ids.shape[1] // 2
-    one, two = (decoder(each, **options)[:, start:half] for each in (ids, other(ids, half)))
+    one, two = (decoder(tokens, **options)[:, start:half] for tokens in (ids, other_tokens(ids, half)))
     return bool(gap(one, two))
 
 
@@ -101,21 +164,15 @@ def _causality(exam: Exam) -> list[str | Finding]:
     try:
         ids = exam.ids(32, exam.batch)
         plain = exam.decoder(ids)
-    except Stopped:  # a table of positions that ends before
+    except CallFailed:  # a table of positions that ends before
         ids = exam.ids(11, exam.batch)
         plain = exam.decoder(ids)
     half = ids.shape[1] // 2
-    past, future = (
-        (exam.decoder(other(ids, *places)) - plain)[:, half].norm()
-        for places in ((0, half), (half + 1, None))
-    )
+    spans = ((0, half), (half + 1, None))
+    past, future = ((exam.decoder(other_tokens(ids, *span)) - plain)[:, half].norm() for span in spans)
     if past < future / 5:  # not 0, for the reason that `_left_pad` gives
         return ["causal_inverted"]
     return ["sees_ahead"] if not exam.moves(-1, None, ids.shape[1])[0] else ["causal_open"]
-
-
-def _past(exam: Exam) -> list[str | Finding]:
-    return [] if "causal_inverted" in exam.named else ["differs"]
 
 
 def _left_pad(exam: Exam) -> list[str | Finding]:
@@ -132,8 +189,8 @@ def _left_pad(exam: Exam) -> list[str | Finding]:
         return ["mask_nan"]
     if exam.named & {"causal_inverted"}:  # a row that sees nothing may have become an average of all
         return []
-    if gap(output, padded_logits(other(padded, 0, 2))):
-        hears = gap(output[:, -1], padded_logits(other(padded, 2, -1))[:, -1])
+    if gap(output, padded_logits(other_tokens(padded, 0, 2))):
+        hears = gap(output[:, -1], padded_logits(other_tokens(padded, 2, -1))[:, -1])
         found.append("padding_ignored" if hears else "mask_inverted")
     with_mask, without = (exam.moves(-1, None, 8, **options)[2:] for options in ({"mask": mask}, {}))
     if sum(with_mask) > sum(without):
@@ -183,9 +240,8 @@ def _counts_anew(exam: Exam) -> bool:
     if exam.decoder.takes("positions"):
         cache, places = exam.decoder.new_cache(), torch.arange(6)[None]
         exam.decoder(ids[:, :2], cache=cache, positions=places[:, :2])
-        return not gap(
-            exam.decoder(ids)[:, 2:], exam.decoder(ids[:, 2:], cache=cache, positions=places[:, 2:])
-        )
+        mended = exam.decoder(ids[:, 2:], cache=cache, positions=places[:, 2:])
+        return not gap(exam.decoder(ids)[:, 2:], mended)
     same, cache = ids[:, :1].expand(1, 3), exam.decoder.new_cache()
     steps = torch.cat([exam.decoder(token, cache=cache) for token in torch.split(same, 1, dim=1)], dim=1)
     at_once, first = exam.decoder(same), steps[:, :1].expand_as(steps)
@@ -231,7 +287,7 @@ def _train(exam: Exam) -> list[str | Finding]:
 
 _REASONS: dict[str, Callable[[Exam], list[str | Finding]]] = {
     "causality": _causality,
-    "past": _past,
+    "past": lambda exam: [] if "causal_inverted" in exam.named else ["differs"],
     "left_pad": _left_pad,
     "step": _cached,
     "chunk": _cached,

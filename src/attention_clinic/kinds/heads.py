@@ -1,4 +1,4 @@
-"""Multi-head attention from its four projections, with any of the mistakes that people make in it."""
+"""Multi-head attention from its projections, with the mistakes that people make; as functions of matrices."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_clinic.cases import Names
-from attention_clinic.kinds.attention import HIDING, WEIGHING
-from attention_clinic.kinds.projections import Reading
+from attention_clinic.arguments import Subject, roles, signature
+from attention_clinic.cases import Case, Named, answer, case_finding, examine, samples
+from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds.attention import HIDING, WEIGHING, weigh
+from attention_clinic.kinds.modules import Reading, of_matrices
+from attention_clinic.trial import CallFailed, Trial
 
-Split = Callable[
-    [Tensor, int], Tensor
-]  # (batch, num_tokens, width), heads -> (batch, heads, num_tokens, size)
+# (batch, num_tokens, width), heads -> (batch, heads, num_tokens, size)
+Split = Callable[[Tensor, int], Tensor]
 
 
 def _split(x: Tensor, heads: int) -> Tensor:
@@ -114,7 +116,7 @@ _DIVISORS: list[Mistake] = [
     ("scale_multiplied", {"divisor": lambda head_dim, embed_dim: 1 / math.sqrt(head_dim)}),
 ]
 _SHARED: list[Mistake] = [
-    ("shared_projection", {"projections": each}) for each in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
+    ("shared_projection", {"projections": order}) for order in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
 ]
 _GROUPS: list[Mistake] = [("kv_tiled", {"repeat": lambda x, groups: x.repeat(1, groups, 1, 1)})]
 _HIDING: list[Mistake] = [(name, {"hiding": name}) for name in (*HIDING, "mask_tiled") if name]
@@ -123,9 +125,7 @@ _LAST: list[Mistake] = [("no_output_projection", {"projects_output": False})]
 _ORDERS: list[Mistake] = [("batch_first", {"batch_second": True})]
 
 
-def outputs(
-    reading: Reading, inputs: Inputs, mask: Tensor | None, most: int = 2
-) -> Iterator[tuple[Names, Tensor]]:
+def outputs(reading: Reading, inputs: Inputs, mask: Tensor | None, most: int = 2) -> Named:
     """What multi-head attention gives with up to `most` mistakes; without any first, under no name."""
     groups = _GROUPS if reading.num_heads != reading.num_kv_heads else []
     hiding = [] if mask is None else _HIDING
@@ -142,7 +142,7 @@ def outputs(
                     yield names, output
 
 
-def causal_outputs(reading: Reading, inputs: Inputs, mask: Tensor | None) -> Iterator[tuple[Names, Tensor]]:
+def causal_outputs(reading: Reading, inputs: Inputs, mask: Tensor | None) -> Named:
     """Right, too: a module that is always causal."""
     if inputs[0].shape[1] == inputs[1].shape[1]:
         causal = torch.ones(inputs[0].shape[1], inputs[1].shape[1], dtype=torch.bool).tril()[None]
@@ -152,12 +152,96 @@ def causal_outputs(reading: Reading, inputs: Inputs, mask: Tensor | None) -> Ite
 
 
 def _weights(scores: Tensor, mask: Tensor | None, hiding: str, weighing: str) -> Tensor:
-    if mask is None:
-        return WEIGHING[weighing](scores)
-    if hiding == "mask_tiled":
+    if mask is not None and hiding == "mask_tiled":
         folded = mask.expand(len(scores), *scores.shape[-2:]).repeat(scores.shape[1], 1, 1)
         mask, hiding = torch.unflatten(folded, 0, (len(scores), -1)), ""
-    else:
-        mask = mask[:, None] if mask.ndim == 3 else mask
-    weights = WEIGHING[weighing](HIDING[hiding](scores, mask))
-    return weights * mask if hiding == "mask_after" else weights
+    elif mask is not None and mask.ndim == 3:
+        mask = mask[:, None]
+    return weigh(scores, mask, hiding, weighing)
+
+
+Head = tuple[Tensor, Tensor, Tensor]  # W_Q, W_K, W_V
+
+LISTED = roles(x="X tokens inputs", heads="head_weights hs params", W_O="w_o wo w_out output")
+PARALLEL = roles(
+    X="x tokens inputs", W_Q="w_q wq q", W_K="w_k wk k", W_V="w_v wv v", W_O="w_o wo w_out o",
+    num_heads="h heads n_heads n_head nhead",
+)  # fmt: skip
+
+
+def parallel(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int | None = None) -> Case:
+    """Four matrices for all heads: head i has columns i · head_dim to (i + 1) · head_dim - 1, of W_O rows."""
+    width = num_heads * head_dim
+    X, *rest = samples((batch, num_tokens, width), *[(width, width)] * 4, digits=digits)
+    weights = rest if digits is not None else [weight / math.sqrt(width) for weight in rest]
+    reading, inputs = of_matrices(weights, num_heads), (X, X, X)
+    (_, right), *_ = outputs(reading, inputs, None, most=0)
+    given = {"X": X, **dict(zip(("W_Q", "W_K", "W_V", "W_O"), weights, strict=True)), "num_heads": num_heads}
+    return Case(given, right, lambda: _wrong(outputs(reading, inputs, None)))
+
+
+def listed(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int | None = None) -> Case:
+    """One triple of matrices for each head, (embed_dim, head_dim), and W_O."""
+    width = num_heads * head_dim
+    x, W_O, *rest = samples(
+        (batch, num_tokens, width), (width, width), *[(width, head_dim)] * (3 * num_heads), digits=digits
+    )
+    heads = [(rest[i] / 3, rest[i + 1] / 3, rest[i + 2]) for i in range(0, len(rest), 3)]
+    W_Q, W_K, W_V = (torch.cat(matrices, dim=1) for matrices in zip(*heads, strict=True))
+    reading, inputs = of_matrices([W_Q, W_K, W_V, W_O], num_heads), (x, x, x)
+    (_, right), *_ = outputs(reading, inputs, None, most=0)
+    given = {"x": x, "heads": heads, "W_O": W_O}
+    return Case(given, right, lambda: _joined(_wrong(outputs(reading, inputs, None))))
+
+
+def _joined(mistakes: Named) -> Named:
+    """Heads of a list are not split: joining them along tokens does what a view does on the way back."""
+    for names, output in mistakes:
+        yield tuple("concat_axis" if name == "view_back" else name for name in names), output
+
+
+def misfit(case: Case) -> Case:
+    """Heads that are not concatenated do not fit W_O; they fit the rows of it that are one head's."""
+    x, heads, W_O = (case.inputs[name] for name in ("x", "heads", "W_O"))
+    part = W_O[: heads[0][0].shape[1]]
+
+    def mistakes() -> Named:
+        divisors = {"": math.sqrt(len(part)), "unscaled": 1.0, "model_root": math.sqrt(len(W_O))}
+        for name, divisor in divisors.items():
+            right = [((x @ q) @ (x @ k).mT / divisor).softmax(-1) @ (x @ v) for q, k, v in heads]
+            for wrong, joined in (
+                ("heads_summed", torch.stack(right).sum(dim=0)),
+                ("heads_averaged", torch.stack(right).mean(dim=0)),
+                *(("concat_axis", torch.cat(right, dim)) for dim in (0, 1)),
+                *(("concat_axis", torch.stack(right, dim)) for dim in (0, 1, 2)),
+            ):
+                yield (*filter(None, (wrong, name)),), joined @ part
+
+    return Case({"x": x, "heads": heads, "W_O": part}, case.expected, mistakes)
+
+
+def _wrong(results: Named) -> Named:
+    return ((names, output) for names, output in results if names)
+
+
+def diagnose_functions(trial: Trial) -> Iterator[Finding]:
+    """Findings about `candidate(x, heads, W_O)` or `candidate(X, W_Q, W_K, W_V, W_O, num_heads)`."""
+    required = [p for p in signature(trial.candidate) or [] if p.default is p.empty]
+    # (batch, num_tokens, num_heads, head_dim)
+    small = ((1, 2, 2, 1), (1, 2, 2, 2), (2, 2, 2, 2), (2, 3, 2, 2))
+    if len(required) > 3:
+        subject = Subject(trial, PARALLEL)
+        yield from examine(subject, [parallel(2, 7, 3, 5)], [parallel(*sizes, digits=1) for sizes in small])
+        return
+    subject = Subject(trial, LISTED)
+    case = listed(2, 5, 3, 4)
+    result = answer(subject, case)
+    if isinstance(result, CallFailed) and isinstance(result.error, RuntimeError):
+        part = misfit(case)
+        fitted = answer(subject, part)
+        names = None if isinstance(fitted, CallFailed) else part.names(fitted)
+        if names:
+            for name in names:
+                yield case_finding(name, case, None)
+            return
+    yield from examine(subject, [case], [listed(*sizes, digits=1) for sizes in small])

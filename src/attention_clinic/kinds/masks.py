@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_clinic.arguments import Roles, roles
-from attention_clinic.cases import Case, Names, answer, examine
-from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject
-from attention_clinic.trial import Stopped, Trial
+from attention_clinic.arguments import roles
+from attention_clinic.cases import Case, Named, choices
 from polyhead.masks import padding_mask
-
-Named = Iterator[tuple[Names, Tensor]]
 
 CAUSAL = roles(num_tokens="n size length seq_len t l num_queries sz tgt_len max_len block_size")
 CACHED = roles(
@@ -31,9 +25,6 @@ PADDING = roles(
     length="num_keys max_len maxlen max_length num_tokens size n t",
 )
 DOCUMENTS = roles(document_ids="documents doc_ids docs ids segment_ids segments document doc doc_id")
-
-
-KINDS = ("causal_mask", "cached_mask", "window_mask", "padding_mask", "document_mask")
 
 
 def causal(num_tokens: int) -> Case:
@@ -89,17 +80,12 @@ def window(length: int, window: int) -> Case:
         yield ("window_both_ways",), whole.triu(1 - window)
         yield ("window_ignored",), whole.tril()
         yield ("causal_open",), whole
-        for (width, left), (edge, last) in itertools.product(lefts, rights):
-            for polarity in ("", "mask_inverted"):
-                if names := tuple(filter(None, (width, edge, polarity))):
-                    near = whole.tril(last) & whole.triu(left)
-                    yield names, ~near if polarity else near
+        for names, (left, last, inverted) in choices(lefts, rights, (("", False), ("mask_inverted", True))):
+            near = whole.tril(last) & whole.triu(left)
+            yield names, ~near if inverted else near
 
-    return Case({"length": length, "window": window}, right, lambda: sorted(mistakes(), key=_number))
-
-
-def _number(mistake: tuple[Names, Tensor]) -> int:
-    return len(mistake[0])
+    inputs = {"length": length, "window": window}
+    return Case(inputs, right, lambda: sorted(mistakes(), key=lambda mistake: len(mistake[0])))
 
 
 def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Tensor] = lambda m: m) -> Case:
@@ -119,13 +105,13 @@ def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Ten
     return Case({"lengths": lens, "length": length}, shape(right), mistakes)
 
 
-def documents(*ids: int, shape: Callable[[Tensor], Tensor] = lambda m: m, batch: bool = False) -> Case:
+def documents(
+    document_ids: tuple[int, ...], shape: Callable[[Tensor], Tensor] = lambda m: m, batch: bool = False
+) -> Case:
     """A token sees itself and what is before it in its own document."""
-    numbers = torch.tensor([ids] if batch else ids)
-    whole = torch.ones(len(ids), len(ids), dtype=torch.bool)
-    own = numbers[..., :, None] == numbers[..., None, :]
-    if batch:
-        whole = whole[None]
+    ids = torch.tensor([document_ids] if batch else document_ids)
+    own = ids[..., :, None] == ids[..., None, :]
+    whole = torch.ones_like(own)
     right = own & whole.tril()
 
     def mistakes() -> Named:
@@ -137,45 +123,14 @@ def documents(*ids: int, shape: Callable[[Tensor], Tensor] = lambda m: m, batch:
         yield ("causal_ahead",), shape(own & whole.tril(1))
         yield ("causal_upper",), shape(own & whole.triu())
 
-    return Case({"document_ids": numbers}, shape(right), mistakes)
+    return Case({"document_ids": ids}, shape(right), mistakes)
 
 
-def _heads_too(mask: Tensor) -> Tensor:
-    return mask[:, None, None] if mask.ndim == 2 else mask[:, None]
-
-
-def forms(kind: str) -> tuple[Roles, list[tuple[list[Case], list[Case]]]]:
-    """The roles of a kind of mask, and for each shape that it may have the cases, and small ones."""
-    if kind == "causal_mask":
-        return CAUSAL, [([causal(5)], [causal(2), causal(3)])]
-    if kind == "cached_mask":
-        exams = [cached(*sizes) for sizes in ((5, 3), (5, 1), (0, 4))]
-        return CACHED, [(exams, [cached(1, 2), cached(2, 2), cached(2, 3)])]
-    if kind == "window_mask":
-        return WINDOW, [([window(9, 4), window(11, 3)], [window(2, 1), window(3, 2), window(5, 3)])]
-    shapes: list[Callable[[Tensor], Tensor]] = [lambda m: m, lambda m: m[:, None], _heads_too]
-    if kind == "padding_mask":
-        tries = [
-            ([padding((4, 1, 5), 7, shape)], [padding((1,), 3, shape), padding((2,), 4, shape)])
-            for shape in shapes
-        ]
-        return PADDING, tries
-    apart: list[tuple[list[Case], list[Case]]] = []
-    for batch in (False, True):
-        for shape in shapes[: 1 + batch]:
-            build = partial(documents, shape=shape, batch=batch)
-            apart.append(([build(0, 0, 0, 1, 1, 2, 2)], [build(0, 0, 1), build(0, 0, 1, 1)]))
-    return DOCUMENTS, apart
-
-
-def diagnose_mask(trial: Trial, kind: str) -> Iterator[Finding]:
-    """Findings about a function that makes a mask, in the shape that it has."""
-    wanted, tries = forms(kind)
-    subject = Subject(trial, wanted)
-    exams, small = tries[0]
-    for each in tries:
-        result = answer(subject, each[0][0])
-        if not isinstance(result, Stopped) and result.shape == each[0][0].expected.shape:
-            exams, small = each
-            break
-    yield from examine(subject, exams, small)
+# The shapes that a mask may have: of padding (batch, length), (batch, 1, length), (batch, 1, 1, length); of
+# documents (length, length), (batch, length, length), (batch, 1, length, length).
+PADDING_FORMS = [
+    partial(padding, shape=shape) for shape in (lambda m: m, lambda m: m[:, None], lambda m: m[:, None, None])
+]
+DOCUMENT_FORMS: list[Callable[..., Case]] = [
+    documents, partial(documents, batch=True), partial(documents, batch=True, shape=lambda m: m[:, None]),
+]  # fmt: skip

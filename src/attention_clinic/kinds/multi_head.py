@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import roles
-from attention_clinic.cases import Case, Names, answer, oddest, same, samples, smallest
+from attention_clinic.arguments import Subject, roles
+from attention_clinic.cases import Case, Named, answer, oddest, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import visible
-from attention_clinic.kinds.heads import Inputs, causal_outputs, outputs
-from attention_clinic.kinds.making import MAKING, build_module, evaluation_copy
-from attention_clinic.kinds.matrices import diagnose_functions
-from attention_clinic.kinds.projections import readings
-from attention_clinic.subject import Subject
-from attention_clinic.trial import Stopped, Trial
+from attention_clinic.kinds.heads import Inputs, causal_outputs, diagnose_functions, outputs
+from attention_clinic.kinds.modules import MAKING, build_module, evaluation_copy, readings
+from attention_clinic.trial import CallFailed, Trial
 from polyhead.masks import padding_mask, to_torch_mha_masks
 from polyhead.multi_head import MultiHeadAttention
 
@@ -37,9 +33,7 @@ ROLES = roles(
 
 def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     """Findings about a module or what makes one; else about a function."""
-    module = trial.candidate
-    if not isinstance(module, nn.Module):
-        module = build_module(trial)
+    module = trial.candidate if isinstance(trial.candidate, nn.Module) else build_module(trial)
     if module is None:
         yield from diagnose_functions(trial)
         return
@@ -47,29 +41,22 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
         yield from _Clinic(trial, own).findings()
 
 
-@dataclass
 class _Clinic:
-    """A module under examination: the form of its inputs, and its parameters as projections."""
+    """A module under examination: the form of its inputs, and its parameters as projections.
 
-    trial: Trial
-    module: nn.Module
-    subject: Subject = field(init=False)
-    cross: bool = True
-    form: Callable[[Tensor], dict[str, Any]] | None = None
-    sizes: list[tuple[int, int, int]] = field(default_factory=list)
+    `heads` is the number of heads that the module declares: no other size may be the same.
+    """
 
-    def __post_init__(self) -> None:
-        self.subject = Subject(self.trial, ROLES, self.module)
-        parameter = next((p for p in self.module.parameters() if p.is_floating_point()), None)
+    def __init__(self, trial: Trial, module: nn.Module) -> None:
+        self.module, self.subject = module, Subject(trial, ROLES, module)
+        self.cross, self.sizes = True, list[tuple[int, int, int]]()
+        self.form: Callable[[Tensor], dict[str, Any]] | None = None
+        parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
         self.dtype = torch.float32 if parameter is None else parameter.dtype
-        self.readings = found = [*readings(self.module)]
-        self.twin = _twin(self.module)
+        self.readings = found = [*readings(module)]
+        self.heads = {reading.num_heads for reading in found[:1]}
+        self.twin = _twin(module)
         self.width = found[0].embed_dim if found else self._width()
-
-    @property
-    def heads(self) -> set[int]:
-        """The number of heads that the module declares: no other size may be the same."""
-        return {reading.num_heads for reading in self.readings[:1]}
 
     def _width(self) -> int:
         sizes = (getattr(self.module, name, None) for name in MAKING["embed_dim"])
@@ -106,7 +93,7 @@ class _Clinic:
             yield Finding("dropout_in_eval", unsteady.input, unsteady.expected, unsteady.actual)
         found = [*self._parity()]
         yield from found
-        names = {each.name for each in found}
+        names = {finding.name for finding in found}
         if not names & {"raises", "shape", "dtype", "no_tensor"}:
             if not any(name.startswith("mask") for name in names):
                 yield from self._blind()
@@ -119,8 +106,8 @@ class _Clinic:
         tries = [(True, (2, queries, keys)), (True, (2, keys, keys)), (False, (2, keys, keys))]
         for cross, sizes in tries if {"key", "value"} <= self.subject.accepts else tries[2:]:
             self.cross = cross
-            result = self._answer(*sizes)
-            if not isinstance(result, Stopped):
+            result = self._output(self.inputs(*sizes, masked=False)[2])
+            if not isinstance(result, CallFailed):
                 self.sizes.append(sizes)
             elif not self.sizes and not cross:
                 raise result
@@ -129,15 +116,11 @@ class _Clinic:
         batch, queries, keys = self.sizes[0]
         mask = visible((batch,), queries, keys)
         _, _, arguments = self.inputs(*self.sizes[0], masked=False)
-        taken = (f for f in self._forms() if not isinstance(self._output(arguments | f(mask)), Stopped))
+        taken = (f for f in self._forms() if not isinstance(self._output(arguments | f(mask)), CallFailed))
         self.form = next(taken, None)
 
-    def _output(self, arguments: dict[str, Any]) -> Tensor | Stopped:
+    def _output(self, arguments: dict[str, Any]) -> Tensor | CallFailed:
         return answer(self.subject, Case(arguments, torch.empty(0)))
-
-    def _answer(self, *sizes: int) -> Tensor | Stopped:
-        batch, queries, keys = sizes
-        return self._output(self.inputs(batch, queries, keys, masked=False)[2])
 
     def _forms(self) -> list[Callable[[Tensor], dict[str, Any]]]:
         accepts, module = self.subject.accepts, self.module
@@ -162,30 +145,30 @@ class _Clinic:
             right, *_ = self.twin(**arguments)
         return Case(arguments, right, lambda: self._mistakes(inputs, mask))
 
-    def _mistakes(self, inputs: Inputs, mask: Tensor | None) -> Iterator[tuple[Names, Tensor]]:
+    def _mistakes(self, inputs: Inputs, mask: Tensor | None) -> Named:
         """Readings without a mistake, then the likeliest with up to two, then others with one."""
-        declared = [each for each in self.readings if each.is_declared]
+        declared = [reading for reading in self.readings if reading.is_declared]
         for reading in declared:
             yield from outputs(reading, inputs, mask, most=0)
             yield from causal_outputs(reading, inputs, mask)
-        for reading, most in [(each, 2) for each in declared[:1]] + [(each, 1) for each in declared[1:]]:
-            yield from outputs(reading, inputs, mask, most=most)
+        for number, reading in enumerate(declared):
+            yield from outputs(reading, inputs, mask, most=1 if number else 2)
 
     def _parity(self) -> Iterator[Finding]:
         if not self.readings:
             yield from self._laws()
             return
-        odd: tuple[Case, Tensor | Stopped] | None = None
+        odd: tuple[Case, Tensor | CallFailed] | None = None
         for masked in (True, False) if self.form else (False,):
             for sizes in self.sizes:
                 case = self.case(*sizes, masked=masked)
                 result = answer(self.subject, case)
-                names = None if isinstance(result, Stopped) else case.names(result)
+                names = None if isinstance(result, CallFailed) else case.names(result)
                 if names:
                     small = (
-                        self.case(*each, masked=masked, digits=1)
-                        for each in ((1, 2, 2), (1, 3, 3), (2, 2, 2), (2, 3, 3))
-                        if each[-1] not in self.heads
+                        self.case(batch, length, length, masked=masked, digits=1)
+                        for batch, length in ((1, 2), (1, 3), (2, 2), (2, 3))
+                        if length not in self.heads
                     )
                     yield from smallest(self.subject, case, result, names, small)
                     return
@@ -202,7 +185,7 @@ class _Clinic:
             together = self._output(arguments)
             for i in range(batch):
                 alone = self._output({name: value[i : i + 1] for name, value in arguments.items()})
-                if isinstance(alone, Stopped) or isinstance(together, Stopped):
+                if isinstance(alone, CallFailed) or isinstance(together, CallFailed):
                     break
                 if not same(together[i : i + 1], alone):
                     return Finding("batch_mixed", arguments, alone, together[i : i + 1])
@@ -212,7 +195,7 @@ class _Clinic:
         """Without readable parameters: sequences apart, and tokens in another order in another order."""
         _, _, arguments = self.inputs(2, 5, 5, masked=False)
         result = self._output(arguments)
-        if isinstance(result, Stopped):
+        if isinstance(result, CallFailed):
             raise result
         mixed = self._mixed()
         if mixed:
@@ -220,7 +203,7 @@ class _Clinic:
             return
         order = torch.tensor([3, 0, 4, 1, 2])
         moved = self._output({name: x[:, order] for name, x in arguments.items()})
-        if not isinstance(moved, Stopped) and not same(moved, result[:, order]):
+        if not isinstance(moved, CallFailed) and not same(moved, result[:, order]):
             gap = (moved - result[:, order]).abs().max().item()
             yield Finding("differs", arguments, result[:, order], moved, {"difference": f"{gap:.2g}"})
 
@@ -236,7 +219,7 @@ class _Clinic:
         if {"valid_lens", "key_padding_mask"} & {*arguments}:
             mask[:] = False
         result = self._output(arguments | self.form(mask))
-        if not isinstance(result, Stopped) and bool(result[:, 0].isnan().all()):
+        if not isinstance(result, CallFailed) and bool(result[:, 0].isnan().all()):
             yield Finding("mask_nan", arguments | self.form(mask), None, result)
 
     def _looked(self) -> Iterator[Finding]:
@@ -246,15 +229,11 @@ class _Clinic:
         for sizes in ((1, 2, 2), (2, 5, 5)):
             for masked in (True, False):
                 _, _, arguments = self.inputs(*sizes, masked=masked, digits=1)
-                plain, with_weights = (
-                    self._output(arguments | {"need_weights": wanted}) for wanted in (False, True)
-                )
-                if (
-                    not isinstance(plain, Stopped)
-                    and not isinstance(with_weights, Stopped)
-                    and not same(with_weights, plain)
-                ):
-                    yield Finding("weights_change_output", arguments, plain, with_weights)
+                plain, looked = (self._output(arguments | {"need_weights": asked}) for asked in (False, True))
+                if isinstance(plain, CallFailed) or isinstance(looked, CallFailed):
+                    continue
+                if not same(looked, plain):
+                    yield Finding("weights_change_output", arguments, plain, looked)
                     return
 
     def _dropped(self) -> Iterator[Finding]:
@@ -275,7 +254,7 @@ class _Clinic:
         """Of the weights, where they come second."""
         try:
             output = self.subject.outputs(**arguments)
-        except Stopped:
+        except CallFailed:
             return None
         weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
         length = self.sizes[-1][-1]

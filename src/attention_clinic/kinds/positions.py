@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,14 +9,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_clinic.arguments import roles
-from attention_clinic.cases import Case, Names, answer, case_finding, examine, samples
+from attention_clinic.arguments import Subject, roles
+from attention_clinic.cases import Case, Named, answer, case_finding, choices, examine, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.subject import Subject
-from attention_clinic.trial import Stopped, Trial
-
-Named = Iterator[tuple[Names, Tensor]]
-Change = tuple[str, Tensor]  # the name of a mistake, "" for none, and what it makes
+from attention_clinic.trial import CallFailed, Trial
 
 ROTARY = roles(
     x="q k query key queries keys t tensor heads states xq inputs",
@@ -44,12 +39,13 @@ def rotary(
 def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
     size = x.shape[-1]
-    stages = itertools.product(_positions(positions), (("", 1), ("rotary_sign", -1)), _speeds(size), _LAYOUTS)
-    for choice in sorted(stages, key=lambda each: sum(bool(name) for name, _ in each)):
-        names = tuple(name for name, _ in choice if name)
-        if names and len(names) < 3:
-            (_, places), (_, sign), (_, powers), (_, layout) = choice
-            yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
+    signs = (("", 1), ("rotary_sign", -1))
+    starts = [
+        ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
+    ]  # fmt: skip
+    stages = (starts, signs, _speeds(size), _LAYOUTS)
+    for names, (places, sign, powers, layout) in choices(*stages, most=2):
+        yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
 
 
@@ -57,23 +53,12 @@ def _powers(size: int) -> Tensor:
     return torch.arange(0, size, 2, dtype=torch.float64) / size
 
 
-def _positions(positions: Tensor) -> list[Change]:
-    return [
-        ("", positions),
-        ("rotary_from_one", positions + 1),
-        ("rotary_ignored", torch.arange(len(positions))),
-    ]
-
-
-def _speeds(size: int) -> list[Change]:
+def _speeds(size: int) -> list[tuple[str, Tensor]]:
     right = _powers(size)
     others = [right / 2, 2 * right, right * size / (size - 2 or 1), 0 * right]
     others += [right * math.log(base, 1e4) for base in (1e2, 1e3, 1e5, 5e5, 1e6)]
-    return [
-        ("", right),
-        *(("rotary_speed", each) for each in others),
-        ("rotary_first_pair", right + 2 / size),
-    ]
+    wrong = [("rotary_speed", powers) for powers in others]
+    return [("", right), *wrong, ("rotary_first_pair", right + 2 / size)]
 
 
 def _rotate(x: Tensor, angles: Tensor) -> Tensor:
@@ -122,25 +107,25 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
 def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
     """Findings about `candidate(x, positions)`."""
     subject = Subject(trial, ROTARY)
-    exam = rotary((2, 3, 5, 8, 13), 14, batch=2, heads=3)
+    case = rotary((2, 3, 5, 8, 13), 14, batch=2, heads=3)
     small = [rotary(places, size, digits=1) for places, size in (((1,), 4), ((1, 3), 4), ((2, 5), 6))]
-    found = [*examine(subject, [exam], small)]
-    if any(each.name == "differs" for each in found) and _is_coarse(exam, answer(subject, exam)):
-        result = answer(subject, exam)
-        found = [case_finding("positions_low_precision", exam, result)]
+    found = [*examine(subject, [case], small)]
+    if any(finding.name == "differs" for finding in found) and _is_coarse(case, answer(subject, case)):
+        result = answer(subject, case)
+        found = [case_finding("positions_low_precision", case, result)]
     elif not found:
         far = rotary((1021, 4093), 6, digits=1)
         result = answer(subject, far)
-        if not isinstance(result, Stopped) and not torch.allclose(result.float(), far.expected, atol=5e-3):
+        if not isinstance(result, CallFailed) and not torch.allclose(result.float(), far.expected, atol=5e-3):
             found = [case_finding("positions_low_precision", far, result)]
     yield from found
 
 
-def _is_coarse(case: Case, result: Tensor | Stopped) -> bool:
+def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
     """Whether pairs are turned by angles that are right to about two digits, and no other base explains."""
-    if isinstance(result, Stopped) or result.shape != case.expected.shape:
+    if isinstance(result, CallFailed) or result.shape != case.expected.shape:
         return False
-    x, right, given = (torch.complex(*each.double().chunk(2, -1)) for each in (
+    x, right, given = (torch.complex(*pairs.double().chunk(2, -1)) for pairs in (
         case.inputs["x"], case.expected, result.detach()
     ))  # fmt: skip
     gap = (given / x / (right / x)).angle().abs()
@@ -168,24 +153,14 @@ def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0) -> Tenso
 def _sinusoidal_mistakes(length: int, embed_dim: int, pairs: Tensor) -> Named:
     dims = torch.arange(embed_dim, dtype=torch.float64)
     others = (pairs / 2, 2 * pairs, pairs * embed_dim / (embed_dim - 2 or 1), dims, 2 * dims)
-    speeds = [("", pairs), *(("waves_speed", each) for each in others)]
+    speeds = [("", pairs), *(("waves_speed", powers) for powers in others)]
     orders: list[tuple[str, Callable[[Tensor], Tensor]]] = [
         ("", lambda waves: waves),
         ("waves_swapped", lambda waves: torch.stack((waves[:, 1::2], waves[:, ::2]), dim=-1).flatten(1)),
         ("waves_halves", lambda waves: torch.cat((waves[:, ::2], waves[:, 1::2]), dim=1)),
     ]
-    stages = itertools.product(orders, (("", 0), ("waves_from_one", 1)), speeds)
-    for choice in sorted(stages, key=lambda each: sum(bool(name) for name, _ in each)):
-        names = tuple(name for name, _ in choice if name)
-        if names:
-            (_, order), (_, start), (_, powers) = choice
-            yield names, order(_waves(length, embed_dim, powers, start))
-
-
-def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
-    """Findings about `candidate(length, embed_dim)`."""
-    small = [sinusoidal(*sizes) for sizes in ((1, 2), (2, 2), (2, 4), (3, 4))]
-    yield from examine(Subject(trial, SINUSOIDAL), [sinusoidal(7, 10)], small)
+    for names, (order, start, powers) in choices(orders, (("", 0), ("waves_from_one", 1)), speeds):
+        yield names, order(_waves(length, embed_dim, powers, start))
 
 
 def alibi(num_heads: int) -> Case:
@@ -205,8 +180,3 @@ def alibi(num_heads: int) -> Case:
 
 def _power_slopes(num_heads: int, of: int) -> Tensor:
     return 2 ** (-8 * torch.arange(1, num_heads + 1) / of)
-
-
-def diagnose_alibi(trial: Trial) -> Iterator[Finding]:
-    """Findings about `candidate(num_heads)`, the slope of each head."""
-    yield from examine(Subject(trial, ALIBI), [alibi(12), alibi(8)], [alibi(2), alibi(3), alibi(6)])

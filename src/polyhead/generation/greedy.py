@@ -31,7 +31,8 @@ def greedy_decode(
     step computes all tokens again.
 
     Args:
-        model: gives logits.
+        model: gives logits as `model(token_ids, mask, cache)`, with a cache made by its `new_cache()`; or an
+            EncoderDecoder.
         prompt_ids: what the generated sequences continue.
         end_id: the token that ends a sequence.
         max_new_tokens: where a sequence is cut off that has not ended.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,23 +11,12 @@ from torch import Tensor, nn
 
 from polyhead.cache import DecoderCache
 from polyhead.checked import check_range
-from polyhead.transformer import DecoderOnly, EncoderDecoder
+from polyhead.decoder import Decoder
+from polyhead.transformer import EncoderDecoder
 
-
-class CompiledModel(nn.Module, ABC):
-    """The type of a compiled module, known by its name, since to import it takes seconds.
-
-    >>> isinstance(nn.Linear(2, 3), CompiledModel)
-    False
-    """
-
-    @classmethod
-    def __subclasshook__(cls, kind: type) -> bool:
-        """Whether it is `torch._dynamo.OptimizedModule`."""
-        return kind.__name__ == "OptimizedModule"
-
-
-LanguageModel = DecoderOnly | EncoderDecoder | CompiledModel
+LanguageModel = nn.Module
+"""A decoder that is called as `model(token_ids, mask, cache)`, gives logits, and makes the cache by
+`new_cache()`; or an EncoderDecoder. Either may be compiled by `torch.compile`."""
 
 
 class Steps:
@@ -58,12 +47,18 @@ class Steps:
         # In 8 bits there would be no room for the tokens that follow.
         self.ids, self.mask, self.source_mask = prompt_ids.long(), prompt_mask, source_mask
         self.model: Any = model
-        kind = getattr(model, "_orig_mod", model)  # of a compiled model, the module itself
-        if not isinstance(kind, DecoderOnly | EncoderDecoder):
-            raise TypeError(f"model must be a DecoderOnly or EncoderDecoder, got {type(kind).__name__}")
+        kind: Any = getattr(model, "_orig_mod", model)  # of a compiled model, the module itself
+        if isinstance(kind, Decoder) or not hasattr(kind, "new_cache"):
+            expected = "a decoder that gives logits and has new_cache(), as DecoderOnly"
+            raise TypeError(f"model must be {expected}, got {type(kind).__name__}")
         self.cache = kind.new_cache() if use_cache else None
         self.memory: Tensor | None = None
-        if isinstance(kind, EncoderDecoder):
+        has_encoder = isinstance(kind, EncoderDecoder)
+        # Another's decoder may give all logits only.
+        self._selects = (
+            "logits_at" in inspect.signature(kind.decode if has_encoder else kind.forward).parameters
+        )
+        if has_encoder:
             if source_ids is None:
                 raise ValueError("source_ids must be the tokens that the encoder reads, got None")
             if isinstance(kind.output, nn.Identity):
@@ -74,13 +69,9 @@ class Steps:
 
     def first(self, end_id: int) -> Tensor:
         """Return the logits after the last token of each prompt, (batch, vocab_size)."""
-        logits = self._logits(self.ids, self.mask, self.cache)
+        logits = self._last_logits(self.ids, self.mask, self.cache)
         check_range("end_id", torch.tensor(end_id), logits.shape[-1], "vocab_size")
-        if self.mask is None:
-            return _finite(logits[:, -1])
-        positions = torch.arange(self.ids.shape[1], device=self.ids.device)
-        last = positions.expand_as(self.ids).masked_fill(~self.mask, -1).amax(dim=1)
-        return _finite(logits[torch.arange(len(last), device=last.device), last])
+        return logits
 
     def next(self, tokens: Tensor, rows: Tensor | None = None) -> Tensor:
         """Return the logits after one more token each, (batch, vocab_size).
@@ -96,11 +87,11 @@ class Steps:
                 self.cache.select(rows)
         new = tokens[:, None]
         if self.cache is not None:
-            return _finite(self._logits(new, None, self.cache)[:, -1])
+            return self._last_logits(new, None, self.cache)
         self.ids = torch.cat((self.ids, new), dim=1)
         if self.mask is not None:
             self.mask = torch.cat((self.mask, torch.ones_like(new, dtype=torch.bool)), dim=1)
-        return _finite(self._logits(self.ids, self.mask, None)[:, -1])
+        return self._last_logits(self.ids, self.mask, None)
 
     def write(self, choose: Callable[[Tensor], Tensor], end_id: int, max_new_tokens: int) -> Tensor:
         """New tokens, (batch, num_new), each chosen from its logits, until every sequence has ended."""
@@ -115,12 +106,17 @@ class Steps:
                 return new
             logits = self.next(token)
 
-    def _logits(self, ids: Tensor, mask: Tensor | None, cache: DecoderCache | None) -> Tensor:
+    def _last_logits(self, ids: Tensor, mask: Tensor | None, cache: DecoderCache | None) -> Tensor:
+        """Return the logits at the last token of each sequence, which padding may follow."""
+        indices = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        last = indices[:, -1] if mask is None else indices.masked_fill(~mask, -1).amax(dim=1)
+        options = {"logits_at": last} if self._selects else {}
         if self.memory is None:
-            logits: Tensor = self.model(ids, mask, cache)
+            logits: Tensor = self.model(ids, mask, cache, **options)
         else:
-            logits = self.model.decode(ids, self.memory, mask, self.source_mask, cache)
-        return logits
+            logits = self.model.decode(ids, self.memory, mask, self.source_mask, cache, **options)
+        rows = torch.arange(len(ids), device=ids.device)
+        return _finite(logits[:, 0] if self._selects else logits[rows, last])
 
 
 def _finite(logits: Tensor) -> Tensor:

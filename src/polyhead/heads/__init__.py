@@ -1,7 +1,10 @@
-"""Analysis of heads: ablation, importance, pruning, and attention patterns."""
+"""Analysis of heads: ablation, importance, pruning, their outputs, and attention patterns."""
 
-from polyhead.heads.patterns import distance, share
-from polyhead.heads.pruning import prune
-from polyhead.heads.removal import Head, ablate, all_heads, by_layer, importance
+from polyhead.heads.outputs import control_heads, head_outputs, replace_outputs
+from polyhead.heads.patterns import distance, pattern_keys, share
+from polyhead.heads.removal import Head, ablate, all_heads, by_layer, importance, prune
 
-__all__ = ["Head", "ablate", "all_heads", "by_layer", "distance", "importance", "prune", "share"]
+__all__ = [
+    "Head", "ablate", "all_heads", "by_layer", "control_heads", "distance", "head_outputs", "importance",
+    "pattern_keys", "prune", "replace_outputs", "share",
+]  # fmt: skip

@@ -8,12 +8,7 @@ from polyhead.multi_head.split import SplitMultiHeadAttention
 from polyhead.multi_head.transposed import TransposedMultiHeadAttention, transpose_output, transpose_qkv
 
 __all__ = [
-    "AnnotatedMultiHeadAttention",
-    "LoopedMultiHeadAttention",
-    "MultiHeadAttention",
-    "SplitMultiHeadAttention",
-    "TransposedMultiHeadAttention",
-    "copy_weights",
-    "transpose_output",
+    "AnnotatedMultiHeadAttention", "LoopedMultiHeadAttention", "MultiHeadAttention",
+    "SplitMultiHeadAttention", "TransposedMultiHeadAttention", "copy_weights", "transpose_output",
     "transpose_qkv",
-]
+]  # fmt: skip

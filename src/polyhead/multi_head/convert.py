@@ -34,29 +34,32 @@ def copy_weights(source: nn.Module, target: nn.Module) -> None:
     >>> torch.allclose(source(x)[0], target(x)[0], atol=1e-6)
     True
     """
-    weights, views = _read(source), _read(target)
-    if any(nn.parameter.is_lazy(weight) for each in weights.projections for weight in each.weights):
+    weights, places = _read(source), _read(target)
+    if any(nn.parameter.is_lazy(tensor) for each in weights.projections for tensor in each.weights):
         raise ValueError(
             "source must have weights, got d2l's module before its first call: call it once, or copy into it"
         )
     for name in ("embed_dim", "num_heads", "head_dim"):
-        expected, got = getattr(weights, name), getattr(views, name)
+        expected, got = getattr(weights, name), getattr(places, name)
         if expected != got:
             raise ValueError(f"target must have the source's {name} {expected}, got {got}")
-    if weights.num_kv_heads != views.num_kv_heads:
-        weights = _ungrouped(weights, views.num_kv_heads)
-    for name, read, view in zip(_NAMES, weights.projections, views.projections, strict=True):
-        if read.biases and not view.biases:
+    if places.num_kv_heads not in (weights.num_kv_heads, weights.num_heads):
+        raise ValueError(
+            f"target must have the source's num_kv_heads {weights.num_kv_heads}, or one of them for each of "
+            f"the {weights.num_heads} heads, got {places.num_kv_heads}"
+        )
+    pairs = list(zip(_NAMES, weights.projections, places.projections, strict=True))
+    for name, read, place in pairs:
+        if read.biases and not place.biases:
             raise ValueError(
                 f"target must have biases, as the source's {name} projection has, got one without"
             )
-        for tensor in (*read.weights, *read.biases, *view.weights, *view.biases):
-            if tensor.is_meta:
-                raise ValueError(
-                    f"source and target must hold numbers, got a {name} projection on the meta device: call "
-                    "to_empty first"
-                )
-        for tensor in (*view.weights, *view.biases):
+        if any(tensor.is_meta for tensor in (*read.weights, *read.biases, *place.weights, *place.biases)):
+            raise ValueError(
+                f"source and target must hold numbers, got a {name} projection on the meta device: call "
+                "to_empty first"
+            )
+        for tensor in (*place.weights, *place.biases):
             if not isinstance(tensor if tensor._base is None else tensor._base, nn.Parameter):
                 raise ValueError(
                     f"target must have parameters to copy into, got a {name} projection that is computed, as "
@@ -64,18 +67,20 @@ def copy_weights(source: nn.Module, target: nn.Module) -> None:
                 )
     with torch.no_grad():
         _materialize(target, weights.embed_dim)
-        for read, view in zip(weights.projections, views.projections, strict=True):
+        for name, read, place in pairs:
             weight = torch.cat(list(read.weights))
-            _fill(view.weights, weight)
-            if view.biases:
-                zeros = weight.new_zeros(len(weight))
-                _fill(view.biases, torch.cat(list(read.biases)) if read.biases else zeros)
+            bias = torch.cat(list(read.biases)) if read.biases else weight.new_zeros(len(weight))
+            copies = places.num_kv_heads // weights.num_kv_heads if name in ("key", "value") else 1
+            for tensor, parts in ((weight, place.weights), (bias, place.biases)):
+                heads = [head for head in torch.split(tensor, weights.head_dim) for _ in range(copies)]
+                _fill(parts, torch.cat(heads))
 
 
-def _fill(views: Sequence[Tensor], tensor: Tensor) -> None:
-    """Copy a tensor into views that hold its rows one after another."""
-    for view, part in zip(views, torch.split(tensor, [len(each) for each in views]), strict=True):
-        view.copy_(part)
+def _fill(places: Sequence[Tensor], tensor: Tensor) -> None:
+    """Copy a tensor's rows into places that hold them one after another."""
+    for place in places:
+        place.copy_(tensor[: len(place)])
+        tensor = tensor[len(place) :]
 
 
 class _Projection(NamedTuple):
@@ -92,11 +97,7 @@ class _Weights(NamedTuple):
     embed_dim: int
     num_heads: int
     num_kv_heads: int
-    explicit_head_dim: int | None = None
-
-    @property
-    def head_dim(self) -> int:
-        return self.explicit_head_dim or self.embed_dim // self.num_heads
+    head_dim: int
 
 
 _NAMES = ("query", "key", "value", "output")
@@ -138,7 +139,8 @@ def _read_linears(module: Any, names: Sequence[str]) -> _Weights:
     layers = [[each.get_submodule(name) for each in owner] for owner, name in zip(owners, names, strict=True)]
     embed_dim = layers[3][0].out_features
     num_heads = module.h if isinstance(module, AnnotatedMultiHeadAttention) else module.num_heads
-    return _Weights([_projection(each) for each in layers], embed_dim, num_heads, num_heads)
+    head_dim = embed_dim // num_heads
+    return _Weights([_projection(each) for each in layers], embed_dim, num_heads, num_heads, head_dim)
 
 
 def _projection(layers: Sequence[nn.Linear]) -> _Projection:
@@ -164,7 +166,7 @@ def _read_torch(module: nn.MultiheadAttention) -> _Weights:
             )
     packed = _split_packed(module.in_proj_weight, module.in_proj_bias, [module.embed_dim] * 3)
     layers = [*packed, _projection([module.out_proj])]
-    return _Weights(layers, module.embed_dim, module.num_heads, module.num_heads)
+    return _Weights(layers, module.embed_dim, module.num_heads, module.num_heads, module.head_dim)
 
 
 def _read_d2l(module: nn.Module) -> _Weights:
@@ -191,20 +193,3 @@ def _materialize(target: nn.Module, embed_dim: int) -> None:
             weight = getattr(layer, "weight", None)
             if weight is not None and nn.parameter.is_lazy(weight):
                 layer(torch.zeros(1, embed_dim, dtype=weight.dtype, device=weight.device))
-
-
-def _ungrouped(weights: _Weights, num_kv_heads: int) -> _Weights:
-    """Repeat the keys and values of each group for each of its heads."""
-    if num_kv_heads != weights.num_heads:
-        raise ValueError(
-            f"target must have the source's num_kv_heads {weights.num_kv_heads}, or one of them for each of "
-            f"the {weights.num_heads} heads, got {num_kv_heads}"
-        )
-
-    def repeat(tensors: Sequence[Tensor]) -> list[Tensor]:
-        groups = [group for tensor in tensors for group in tensor.chunk(weights.num_kv_heads)]
-        return [group for group in groups for _ in range(weights.num_heads // weights.num_kv_heads)]
-
-    query, key, value, output = weights.projections
-    key, value = (_Projection(repeat(each.weights), repeat(each.biases)) for each in (key, value))
-    return weights._replace(projections=(query, key, value, output), num_kv_heads=num_kv_heads)

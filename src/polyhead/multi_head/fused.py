@@ -19,7 +19,7 @@ from polyhead.visibility import Visibility
 class MultiHeadAttention(nn.Module):
     """Concat(head_1, …, head_h) W_O, computed at once by `torch.nn.functional.scaled_dot_product_attention`.
 
-    A call has four steps: `Visibility` combines what hides keys from queries, `_project` computes queries,
+    A call has four steps: `_combine` combines what hides keys from queries, `_project` computes queries,
     keys and values of all heads, `_attend` mixes the values, and `output_projection` mixes the heads.
 
     With fewer key and value heads than query heads it is grouped-query attention (Ainslie et al. 2023); with
@@ -28,12 +28,12 @@ class MultiHeadAttention(nn.Module):
     function builds one for dropout.)
 
     `input_projection` gives the queries of all heads, then keys, then values: (num_heads + 2 · num_kv_heads)
-    · head_dim numbers a token.
+    · head_dim numbers for each token.
 
     The options that later decoders have act in this order after the split into heads: `query_norm` and
     `key_norm`, an `RMSNorm` over head_dim (QK-norm); `rotary`, which rotates queries and keys; a `window`,
-    beyond which no query looks back; `sinks`, a logit a head that takes part of the weight, so that weights
-    sum to less than 1. A cache holds the keys normalised and rotated, those of the num_kv_heads alone.
+    beyond which no query looks back; `sinks`, a logit for each head that takes part of the weight, so that
+    weights sum to less than 1. A cache holds the normalised and rotated keys of the num_kv_heads alone.
 
     Source: Vaswani et al. 2017, section 3.2.2; our embed_dim is their d_model, num_heads their h, head_dim
     their d_k = d_v. QK-norm: Henry et al. 2020, as in Qwen3; sinks: gpt-oss (OpenAI 2025); for the others
@@ -125,12 +125,7 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         self._check_arguments(query, key, is_causal, cache)
-        num_keys = key.shape[1] if cache is None else cache.length_with(key)
-        shape = query.shape[0], self.num_heads, query.shape[1], num_keys
-        all_positions = positions if cache is None else cache.positions_with(query.shape[1], positions)
-        visibility = Visibility.combine(
-            shape, mask, is_causal, self.window, all_positions, query.device, need_weights
-        )
+        visibility = self._combine(query, key, mask, is_causal, need_weights, cache, positions)
         if cache is None:
             query, key, value = hide_unseen(query, key, value, visibility.mask)
         q, k, v = self._project(query, key, value, cache, positions)
@@ -160,39 +155,55 @@ class MultiHeadAttention(nn.Module):
                 f"is_causal must be True, as the window of {self.window} looks back only, got False"
             )
 
+    def _combine(
+        self,
+        query: Tensor,
+        key: Tensor,
+        mask: Tensor | None,
+        is_causal: bool,
+        need_weights: bool,
+        cache: KVCache | None,
+        positions: Tensor | None,
+    ) -> Visibility:
+        """Give what each query sees: mask, causality and window in one."""
+        num_keys = key.shape[1] if cache is None else cache.length_with(key)
+        shape = query.shape[0], self.num_heads, query.shape[1], num_keys
+        if cache is not None and self.window is not None:
+            positions = cache.positions_with(query.shape[1], positions)
+        return Visibility.combine(shape, mask, is_causal, self.window, positions, query.device, need_weights)
+
     def _project(
         self, query: Tensor, key: Tensor, value: Tensor, cache: KVCache | None, positions: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Give queries, and all keys and values, split into heads: (batch, heads, num_tokens, head_dim)."""
         complete = cache is not None and cache.complete
         if key is query and value is query and not complete:  # one product instead of three
-            parts = torch.split(self.input_projection(query), self.sizes, dim=-1)
+            heads = self._split(self.input_projection(query))
+            q, *rest = torch.split(heads, [size // self.head_dim for size in self.sizes], dim=1)
         else:
             weights = torch.split(self.input_projection.weight, self.sizes)
             bias = self.input_projection.bias
             biases = (None, None, None) if bias is None else torch.split(bias, self.sizes)
             inputs = (query,) if complete else (query, key, value)
-            parts = tuple(F.linear(*each) for each in zip(inputs, weights, biases, strict=False))
-        q, *rest = (torch.unflatten(part, -1, (-1, self.head_dim)).transpose(1, 2) for part in parts)
-        start = 0 if cache is None else cache.length
-        q = self._normalize_and_rotate(q, self.query_norm, positions, start)
+            q, *rest = (self._split(F.linear(*each)) for each in zip(inputs, weights, biases, strict=False))
+        q = q if self.query_norm is None else self.query_norm(q)
         if cache is not None and complete:
             return q, *cache.read()
-        k, v = self._normalize_and_rotate(rest[0], self.key_norm, positions, start), rest[1]
+        k, v = rest
+        k = k if self.key_norm is None else self.key_norm(k)
+        if self.rotary is not None:
+            start = 0 if cache is None else cache.length
+            counted = (
+                torch.arange(start, start + q.shape[2], device=q.device) if positions is None else positions
+            )
+            q, k = self.rotary(q, counted), self.rotary(k, counted)
         if cache is None:
             return q, k, v
         return q, *cache.update(k, v, None if self.window is None else positions)
 
-    def _normalize_and_rotate(
-        self, x: Tensor, norm: RMSNorm | None, positions: Tensor | None, start: int
-    ) -> Tensor:
-        """Apply QK-norm and rotary positions to queries or keys; positions count from `start` by default."""
-        x = x if norm is None else norm(x)
-        if self.rotary is None:
-            return x
-        if positions is None:
-            positions = torch.arange(start, start + x.shape[2], device=x.device)
-        return self.rotary(x, positions)
+    def _split(self, x: Tensor) -> Tensor:
+        """Split into heads: (batch, any number of heads, num_tokens, head_dim)."""
+        return torch.unflatten(x, -1, (-1, self.head_dim)).transpose(1, 2)
 
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, visibility: Visibility, need_weights: bool

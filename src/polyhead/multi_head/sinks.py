@@ -1,4 +1,4 @@
-"""Attention sinks: one learned logit a head, which takes part of the weight and has the value 0.
+"""Attention sinks: one learned logit for each head, which takes part of the weight and has the value 0.
 
 weights = exp(scores) / (exp(sink) + Σ exp(scores)): a row's sum is below 1, and a head may give nothing.
 

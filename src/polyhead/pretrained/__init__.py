@@ -1,4 +1,4 @@
-"""Loaders of pretrained weights: BERT, GPT-2, BART, Llama and Qwen3 in Hugging Face's format, and MiniLM.
+"""Loaders of pretrained weights: BERT, GPT-2, BART, Llama and Qwen3 of Hugging Face, MiniLM, SmolLM2, GGUF.
 
 Each loader takes a state dict, of the bare model or of a model for a task, which has it under a prefix, and
 the configuration, as an object or as a dict with the contents of config.json. It returns a model in
@@ -11,19 +11,15 @@ are passed. So BERT, GPT-2 and BART give the same numbers for batches that are p
 
 from polyhead.pretrained.bart import load_bart
 from polyhead.pretrained.bert import load_bert
+from polyhead.pretrained.gguf import GGUF, read_gguf
 from polyhead.pretrained.gpt2 import load_gpt2
 from polyhead.pretrained.llama import load_llama, make_llama
 from polyhead.pretrained.minilm import MiniLM, load_minilm
 from polyhead.pretrained.qwen3 import load_qwen3, make_qwen3
+from polyhead.pretrained.smollm2 import SmolLM2, chat_prompt, smollm2, smollm2_path
 
 __all__ = [
-    "MiniLM",
-    "load_bart",
-    "load_bert",
-    "load_gpt2",
-    "load_llama",
-    "load_minilm",
-    "load_qwen3",
-    "make_llama",
-    "make_qwen3",
-]
+    "GGUF", "MiniLM", "SmolLM2", "chat_prompt", "load_bart", "load_bert", "load_gpt2", "load_llama",
+    "load_minilm", "load_qwen3", "make_llama", "make_qwen3", "read_gguf", "smollm2",
+    "smollm2_path",
+]  # fmt: skip

@@ -10,32 +10,41 @@ from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder
 from polyhead.positions import LearnedPositions
-from polyhead.pretrained.hugging_face import Config, Settings, StateDict
+from polyhead.pretrained.hugging_face import Config, Layout, Settings, load_weights, query_key_value
 from polyhead.transformer import EncoderDecoder
 
-
-def _attention(ours: str, residual: str, theirs: str) -> dict[str, str | tuple[str, ...]]:
-    return {
-        f"{ours}.input_projection": tuple(f"{theirs}.{name}_proj" for name in "qkv"),
-        f"{ours}.output_projection": f"{theirs}.out_proj",
-        f"{residual}.norm": f"{theirs}_layer_norm",
-    }
-
-
-_NETWORK = {
-    "feed_forward.expand": "fc1",
-    "feed_forward.contract": "fc2",
-    "feed_forward_residual.norm": "final_layer_norm",
-}
-_ENCODER_LAYER = _attention("attention", "attention_residual", "self_attn") | _NETWORK
-_DECODER_LAYER = (
-    _attention("self_attention", "self_residual", "self_attn")
-    | _attention("cross_attention", "cross_residual", "encoder_attn")
-    | _NETWORK
+_LAYOUT = Layout(
+    prefix="model.",
+    parts={
+        "source_embedding.tokens": "shared",
+        "source_embedding.positions.table": "encoder.embed_positions",
+        "source_embedding.norm": "encoder.layernorm_embedding",
+        "encoder.layers.*.attention.input_projection": query_key_value("encoder.layers.*.self_attn"),
+        "encoder.layers.*.attention.output_projection": "encoder.layers.*.self_attn.out_proj",
+        "encoder.layers.*.attention_residual.norm": "encoder.layers.*.self_attn_layer_norm",
+        "encoder.layers.*.feed_forward.expand": "encoder.layers.*.fc1",
+        "encoder.layers.*.feed_forward.contract": "encoder.layers.*.fc2",
+        "encoder.layers.*.feed_forward_residual.norm": "encoder.layers.*.final_layer_norm",
+        "target_embedding.positions.table": "decoder.embed_positions",
+        "target_embedding.norm": "decoder.layernorm_embedding",
+        "decoder.layers.*.self_attention.input_projection": query_key_value("decoder.layers.*.self_attn"),
+        "decoder.layers.*.self_attention.output_projection": "decoder.layers.*.self_attn.out_proj",
+        "decoder.layers.*.self_residual.norm": "decoder.layers.*.self_attn_layer_norm",
+        "decoder.layers.*.cross_attention.input_projection": query_key_value("decoder.layers.*.encoder_attn"),
+        "decoder.layers.*.cross_attention.output_projection": "decoder.layers.*.encoder_attn.out_proj",
+        "decoder.layers.*.cross_residual.norm": "decoder.layers.*.encoder_attn_layer_norm",
+        "decoder.layers.*.feed_forward.expand": "decoder.layers.*.fc1",
+        "decoder.layers.*.feed_forward.contract": "decoder.layers.*.fc2",
+        "decoder.layers.*.feed_forward_residual.norm": "decoder.layers.*.final_layer_norm",
+    },
+    copies={
+        "encoder.embed_tokens.weight": "source_embedding.tokens",
+        "decoder.embed_tokens.weight": "source_embedding.tokens",
+    },
+    # Weights of heads for tasks.
+    ignored=("final_logits_bias", "lm_head.weight", "classification_head.", "qa_outputs."),
+    unused_positions=2,
 )
-# Weights of heads for tasks, which are ignored.
-_IGNORED = ("final_logits_bias", "lm_head.weight", "classification_head.", "qa_outputs.")
-_FIRST_POSITION = 2  # two rows before that of position 0, which are never used
 
 
 def load_bart(state_dict: Mapping[str, Tensor], config: Config) -> EncoderDecoder:
@@ -53,18 +62,12 @@ def load_bart(state_dict: Mapping[str, Tensor], config: Config) -> EncoderDecode
     settings = Settings(config, "bart")
     vocab_size, size, max_length = settings.sizes("vocab_size", "d_model", "max_position_embeddings")
     scale, dropout = settings.get("scale_embedding", False), settings.get("dropout", 0.1)
-    weights = StateDict(state_dict, "model.")
 
-    def embedding(side: str) -> TokenEmbedding:
+    def embedding() -> TokenEmbedding:
         positions = LearnedPositions(max_length, size)
-        module = TokenEmbedding(vocab_size, size, positions, scale, layer_norm_eps=1e-5, dropout=dropout)
-        weights.fill(module, "", {"tokens": "shared"})
-        weights.check_equal(f"{side}.embed_tokens.weight", module.tokens.weight)
-        weights.fill(module, f"{side}.", {"positions.table": "embed_positions"}, skip=_FIRST_POSITION)
-        weights.fill(module, f"{side}.", {"norm": "layernorm_embedding"})
-        return module
+        return TokenEmbedding(vocab_size, size, positions, scale, layer_norm_eps=1e-5, dropout=dropout)
 
-    source, target = embedding("encoder"), embedding("decoder")
+    source, target = embedding(), embedding()
     target.tokens = source.tokens
     activation = settings.activation("activation_function")
     names = ("layers", "attention_heads", "ffn_dim")
@@ -72,9 +75,4 @@ def load_bart(state_dict: Mapping[str, Tensor], config: Config) -> EncoderDecode
     encoder = Encoder(count, size, heads, ffn_dim=ffn_dim, dropout=dropout, activation=activation)
     count, heads, ffn_dim = settings.sizes(*(f"decoder_{name}" for name in names))
     decoder = Decoder(count, size, heads, ffn_dim=ffn_dim, dropout=dropout, activation=activation)
-    for number, layer in enumerate(encoder.layers):
-        weights.fill(layer, f"encoder.layers.{number}.", _ENCODER_LAYER)
-    for number, layer in enumerate(decoder.layers):
-        weights.fill(layer, f"decoder.layers.{number}.", _DECODER_LAYER)
-    weights.check_complete(_IGNORED)
-    return EncoderDecoder(source, encoder, target, decoder).to(weights.dtype).eval()
+    return load_weights(EncoderDecoder(source, encoder, target, decoder), state_dict, _LAYOUT)

@@ -10,25 +10,30 @@ from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder
 from polyhead.layers import LayerOptions
 from polyhead.positions import LearnedPositions
-from polyhead.pretrained.hugging_face import Config, Names, Settings, StateDict
+from polyhead.pretrained.hugging_face import Config, Layout, Settings, load_weights
 from polyhead.transformer import EncoderOnly
 
-_EMBEDDING = {
-    "tokens": "word_embeddings",
-    "positions.table": "position_embeddings",
-    "segments": "token_type_embeddings",
-    "norm": "LayerNorm",
-}
-_LAYER: Names = {
-    "attention.input_projection": ("attention.self.query", "attention.self.key", "attention.self.value"),
-    "attention.output_projection": "attention.output.dense",
-    "attention_residual.norm": "attention.output.LayerNorm",
-    "feed_forward.expand": "intermediate.dense",
-    "feed_forward.contract": "output.dense",
-    "feed_forward_residual.norm": "output.LayerNorm",
-}
-# The pooler, heads for tasks, and a buffer of 0, 1, 2, …
-_IGNORED = ("pooler.", "cls.", "classifier.", "qa_outputs.", "embeddings.position_ids")
+_LAYOUT = Layout(
+    prefix="bert.",
+    parts={
+        "embedding.tokens": "embeddings.word_embeddings",
+        "embedding.positions.table": "embeddings.position_embeddings",
+        "embedding.segments": "embeddings.token_type_embeddings",
+        "embedding.norm": "embeddings.LayerNorm",
+        "encoder.layers.*.attention.input_projection": (
+            "encoder.layer.*.attention.self.query",
+            "encoder.layer.*.attention.self.key",
+            "encoder.layer.*.attention.self.value",
+        ),
+        "encoder.layers.*.attention.output_projection": "encoder.layer.*.attention.output.dense",
+        "encoder.layers.*.attention_residual.norm": "encoder.layer.*.attention.output.LayerNorm",
+        "encoder.layers.*.feed_forward.expand": "encoder.layer.*.intermediate.dense",
+        "encoder.layers.*.feed_forward.contract": "encoder.layer.*.output.dense",
+        "encoder.layers.*.feed_forward_residual.norm": "encoder.layer.*.output.LayerNorm",
+    },
+    # The pooler, heads for tasks, and a buffer of 0, 1, 2, …
+    ignored=("pooler.", "cls.", "classifier.", "qa_outputs.", "embeddings.position_ids"),
+)
 
 
 def load_bert(state_dict: Mapping[str, Tensor], config: Config) -> EncoderOnly:
@@ -55,9 +60,4 @@ def load_bert(state_dict: Mapping[str, Tensor], config: Config) -> EncoderOnly:
     positions = LearnedPositions(max_length, size)
     embedding = TokenEmbedding(vocab_size, size, positions, False, num_segments, eps, dropout)
     encoder = Encoder(count, size, heads, **options)
-    weights = StateDict(state_dict, "bert.")
-    weights.fill(embedding, "embeddings.", _EMBEDDING)
-    for number, layer in enumerate(encoder.layers):
-        weights.fill(layer, f"encoder.layer.{number}.", _LAYER)
-    weights.check_complete(_IGNORED)
-    return EncoderOnly(embedding, encoder).to(weights.dtype).eval()
+    return load_weights(EncoderOnly(embedding, encoder), state_dict, _LAYOUT)

@@ -10,19 +10,27 @@ from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.layers import LayerOptions
 from polyhead.positions import LearnedPositions
-from polyhead.pretrained.hugging_face import Config, Settings, StateDict
+from polyhead.pretrained.hugging_face import Config, Layout, Settings, load_weights
 from polyhead.transformer import DecoderOnly
 
-_LAYER = {
-    "self_residual.norm": "ln_1",
-    "self_attention.input_projection": "attn.c_attn",
-    "self_attention.output_projection": "attn.c_proj",
-    "feed_forward_residual.norm": "ln_2",
-    "feed_forward.expand": "mlp.c_fc",
-    "feed_forward.contract": "mlp.c_proj",
-}
-# Buffers of old files: the causal mask, and the score of masked keys.
-_IGNORED = (".attn.bias", ".attn.masked_bias")
+_LAYOUT = Layout(
+    prefix="transformer.",
+    parts={
+        "embedding.tokens": "wte",
+        "embedding.positions.table": "wpe",
+        "decoder.layers.*.self_residual.norm": "h.*.ln_1",
+        "decoder.layers.*.self_attention.input_projection": "h.*.attn.c_attn",
+        "decoder.layers.*.self_attention.output_projection": "h.*.attn.c_proj",
+        "decoder.layers.*.feed_forward_residual.norm": "h.*.ln_2",
+        "decoder.layers.*.feed_forward.expand": "h.*.mlp.c_fc",
+        "decoder.layers.*.feed_forward.contract": "h.*.mlp.c_proj",
+        "decoder.norm": "ln_f",
+    },
+    copies={"lm_head.weight": "embedding.tokens"},
+    # Buffers of old files: the causal mask, and the score of masked keys.
+    ignored=(".attn.bias", ".attn.masked_bias"),
+    transposed=True,
+)
 
 
 def load_gpt2(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
@@ -53,11 +61,4 @@ def load_gpt2(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
     positions, dropout = LearnedPositions(max_length, size), settings.get("embd_pdrop", 0.1)
     embedding = TokenEmbedding(vocab_size, size, positions, dropout=dropout)
     decoder = Decoder(count, size, heads, cross_attention=False, **options)
-    weights = StateDict(state_dict, "transformer.")
-    weights.fill(embedding, "", {"tokens": "wte", "positions.table": "wpe"})
-    for number, layer in enumerate(decoder.layers):
-        weights.fill(layer, f"h.{number}.", _LAYER, transposed=True)
-    weights.fill(decoder, "", {"norm": "ln_f"})
-    weights.check_equal("lm_head.weight", embedding.tokens.weight)
-    weights.check_complete(_IGNORED)
-    return DecoderOnly(embedding, decoder).to(weights.dtype).eval()
+    return load_weights(DecoderOnly(embedding, decoder), state_dict, _LAYOUT)

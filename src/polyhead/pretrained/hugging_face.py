@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from polyhead.checked import checked
 from polyhead.feed_forward import Activation
 
+Model = TypeVar("Model", bound=nn.Module)
+
 # Hugging Face's names of the activations: https://huggingface.co/docs/transformers
 _ACTIVATIONS: dict[str, Activation] = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
+    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu",
+    "silu": "silu", "swish": "silu",
+}  # fmt: skip
 
 
 @runtime_checkable
@@ -88,21 +87,103 @@ class Settings:
         return _ACTIVATIONS[theirs]
 
 
-Names = Mapping[str, str | tuple[str, ...]]  # the path of a part in our module: its name or names there
+class Layout(NamedTuple):
+    """Where a state dict has the parts of our model: a model's other formats are other layouts.
 
+    Attributes:
+        prefix: what stands before all names, but for "lm_head.", in the file of a model for a task.
+        parts: the path of each part in our model: its name there, or the names of several tensors that are
+            concatenated. `*` is the number of a layer.
+        copies: names of second copies of a shared table, which may be missing: the part that they equal.
+        ignored: prefixes and suffixes of names to leave out.
+        transposed: whether the matrices of linear layers are stored as (in, out).
+        unused_positions: how many rows precede that of position 0 in a table of positions.
 
-class StateDict:
-    """A state dict whose tensors are copied into modules; `check_complete` reports all problems at once.
-
-    >>> weights, linear = StateDict({"lm_head.weight": torch.ones(3, 2)}, prefix="model."), nn.Linear(2, 3)
-    >>> weights.fill(linear, "", {"": "lm_head"})
-    >>> weights.check_complete(())
-    Traceback (most recent call last):
-    ValueError: state_dict does not fit config: lm_head.bias is missing, expected shape (3,)
+    >>> Layout("model.", {"decoder.layers.*.feed_forward.gate": "layers.*.mlp.gate_proj"}).transposed
+    False
     """
 
-    @checked
-    def __init__(self, state_dict: Mapping[str, Tensor], prefix: str, outside: tuple[str, ...] = ()) -> None:
+    prefix: str
+    parts: Mapping[str, str | tuple[str, ...]]
+    copies: Mapping[str, str] = {}
+    ignored: tuple[str, ...] = ()
+    transposed: bool = False
+    unused_positions: int = 0
+
+
+def query_key_value(attention: str) -> tuple[str, ...]:
+    """Give the usual names of the three projections that our attention has in one.
+
+    >>> query_key_value("self_attn")
+    ('self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj')
+    """
+    return tuple(f"{attention}.{letter}_proj" for letter in "qkv")
+
+
+@checked
+def uninitialized() -> TorchFunctionMode:
+    """Return a context in which modules are made without random weights, since loaded ones follow.
+
+    >>> with uninitialized():
+    ...     linear = nn.Linear(2, 3)
+    >>> linear.weight.shape
+    torch.Size([3, 2])
+    """
+
+    class SkipRandomNumbers(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            is_random = function in (Tensor.uniform_, Tensor.normal_)
+            return args[0] if is_random else function(*args, **(kwargs or {}))
+
+    return SkipRandomNumbers()
+
+
+def load_weights(model: Model, state_dict: Mapping[str, Tensor], layout: Layout) -> Model:
+    """Load a state dict into a model, and return the model in evaluation mode, with the weights' dtype.
+
+    >>> load_weights(nn.Sequential(nn.Linear(2, 3)), {"fc.weight": torch.ones(3, 2)}, Layout("", {"0": "fc"}))
+    Traceback (most recent call last):
+    ValueError: state_dict does not fit config: fc.bias is missing, expected shape (3,)
+    """
+    weights = _StateDict(state_dict, layout.prefix)
+    for path, names in _numbered(layout.parts, model):
+        part = model.get_submodule(path)
+        skip = layout.unused_positions if path.endswith("positions.table") else 0
+        for kind, parameter in part.named_parameters(recurse=False):
+            total, *columns = parameter.shape
+            attention: Any = model.get_submodule(path.rpartition(".")[0])
+            rows = [total] if len(names) == 1 else attention.sizes
+            flipped = layout.transposed and isinstance(part, nn.Linear) and kind == "weight"
+            tensors = []
+            for name, count in zip(names, rows, strict=True):
+                shape = (count + skip, *columns)
+                tensor = weights.take(f"{name}.{kind}", shape[::-1] if flipped else shape)
+                tensors.append((tensor.T if flipped else tensor)[skip:])
+            # A copy, and with their dtype, so that nothing is rounded.
+            parameter.data = torch.cat(tensors).detach().contiguous().to(parameter.device)
+    for key, path in layout.copies.items():
+        weights.check_equal(key, model.get_parameter(f"{path}.weight"))
+    weights.check_complete(layout.ignored)
+    return model.to(reduce(torch.promote_types, {each.dtype for each in model.parameters()})).eval()
+
+
+def _numbered(
+    parts: Mapping[str, str | tuple[str, ...]], model: nn.Module
+) -> Iterator[tuple[str, list[str]]]:
+    """Give each part's path and names, with `*` replaced by the number of each of the model's layers."""
+    for path, names in parts.items():
+        layers, star, _ = path.partition(".*.")
+        for number in range(len([*model.get_submodule(layers).children()]) if star else 1):
+            each_name = [names] if isinstance(names, str) else names
+            yield path.replace("*", str(number)), [name.replace("*", str(number)) for name in each_name]
+
+
+class _StateDict:
+    """A state dict from which tensors are taken; `check_complete` reports all problems at once."""
+
+    def __init__(self, state_dict: Mapping[str, Tensor], prefix: str) -> None:
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"state_dict must map names to tensors, got {type(state_dict).__name__}")
         for key, value in state_dict.items():
             if not isinstance(key, str) or not isinstance(value, Tensor):
                 kinds = f"{type(key).__name__} {key!r}: {type(value).__name__}"
@@ -110,82 +191,39 @@ class StateDict:
         self._prefix = prefix if any(key.startswith(prefix) for key in state_dict) else ""
         self._tensors = {key.removeprefix(self._prefix): value for key, value in state_dict.items()}
         self._names = {key.removeprefix(self._prefix): key for key in state_dict}
-        self._outside, self._used = outside, set[str]()
-        self._problems: set[str] = set()
-        self._dtypes: set[torch.dtype] = set()
+        self._used, self._problems = set[str](), set[str]()
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """The dtype of the weights; of several, the one to which PyTorch promotes them."""
-        return reduce(torch.promote_types, self._dtypes) if self._dtypes else torch.float32
-
-    def fill(
-        self,
-        module: nn.Module,
-        at: str,
-        names: Names,
-        transposed: bool = False,
-        skip: int = 0,
-        rows: Sequence[int] | None = None,
-    ) -> None:
-        """Copy tensors into the named parts of a module; several tensors for one part are concatenated.
-
-        Args:
-            module: the module with the parts.
-            at: a prefix of all names in the state dict.
-            names: maps our parts to their names.
-            transposed: whether the matrices of linear layers are stored as (in, out).
-            skip: the number of rows to leave out at the beginning of each tensor.
-            rows: the number of rows in each of several tensors, if they differ.
-        """
-        for path, theirs in names.items():
-            part = module.get_submodule(path)
-            keys = (theirs,) if isinstance(theirs, str) else theirs
-            for kind, parameter in part.named_parameters(recurse=False):
-                total, *columns = parameter.shape
-                counts = [total // len(keys)] * len(keys) if rows is None or len(keys) == 1 else rows
-                flipped = transposed and isinstance(part, nn.Linear) and kind == "weight"
-                tensors = []
-                for key, count in zip(keys, counts, strict=True):
-                    shape = (count + skip, *columns)
-                    tensor = self._tensor(f"{at}{key}.{kind}", shape[::-1] if flipped else shape)
-                    tensors.append((tensor.T if flipped else tensor)[skip:])
-                # The parameter gets their dtype, so that nothing is rounded.
-                value = torch.cat(tensors).detach()
-                parameter.data = parameter.data.to(value.dtype).copy_(value)
-
-    def check_equal(self, key: str, expected: Tensor) -> None:
-        """Report a problem if the state dict has a second copy of a shared tensor that differs from it."""
-        if key in self._tensors:
-            second = self._tensor(key, tuple(expected.shape))
-            if not torch.equal(second.to(expected.dtype), expected.detach()):
-                self._problem(key, "must equal the embedding, whose table it shares")
-
-    def check_complete(self, ignored: tuple[str, ...]) -> None:
-        """Raise ValueError for problems and unused tensors; `ignored` are prefixes and suffixes of names."""
-        for key in self._tensors.keys() - self._used:
-            if not key.startswith(ignored) and not key.endswith(ignored):
-                self._problem(key, "is unknown")
-        if self._problems:
-            raise ValueError("state_dict does not fit config: " + "; ".join(sorted(self._problems)))
-
-    def _tensor(self, key: str, shape: tuple[int, ...]) -> Tensor:
+    def take(self, key: str, shape: tuple[int, ...]) -> Tensor:
         """The tensor of that name; if it does not match, a problem is noted, and zeros take its place."""
         self._used.add(key)
         tensor = self._tensors.get(key)
         if tensor is None:
-            self._problem(key, f"is missing, expected shape {shape}")
+            self._note(key, f"is missing, expected shape {shape}")
         elif tensor.shape != shape:
-            self._problem(key, f"must have shape {shape}, got {tuple(tensor.shape)}")
+            self._note(key, f"must have shape {shape}, got {tuple(tensor.shape)}")
         elif not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
-            self._problem(key, f"must have a floating dtype such as torch.float32, got {tensor.dtype}")
+            self._note(key, f"must have a floating dtype such as torch.float32, got {tensor.dtype}")
         elif tensor.is_meta or tensor.layout != torch.strided:
-            self._problem(key, f"must be dense and hold numbers, got {tensor.layout} on {tensor.device}")
+            self._note(key, f"must be dense and hold numbers, got {tensor.layout} on {tensor.device}")
         else:
-            self._dtypes.add(tensor.dtype)
             return tensor
         return torch.zeros(shape)
 
-    def _problem(self, key: str, what: str) -> None:
-        prefix = "" if key.startswith(self._outside) else self._prefix
+    def check_equal(self, key: str, expected: Tensor) -> None:
+        """Note a problem if there is a second copy of a shared tensor that differs from it."""
+        if key in self._tensors.keys() - self._used:
+            second = self.take(key, tuple(expected.shape))
+            if not torch.equal(second.to(expected.dtype), expected.detach()):
+                self._note(key, "must equal the embedding, whose table it shares")
+
+    def check_complete(self, ignored: tuple[str, ...]) -> None:
+        """Raise ValueError for problems and unused tensors."""
+        for key in self._tensors.keys() - self._used:
+            if not key.startswith(ignored) and not key.endswith(ignored):
+                self._note(key, "is unknown")
+        if self._problems:
+            raise ValueError("state_dict does not fit config: " + "; ".join(sorted(self._problems)))
+
+    def _note(self, key: str, what: str) -> None:
+        prefix = "" if key.startswith("lm_head.") else self._prefix
         self._problems.add(f"{self._names.get(key, prefix + key)} {what}")

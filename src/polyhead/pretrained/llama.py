@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,20 +12,34 @@ from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.layers import LayerOptions
 from polyhead.positions import Llama3Scaling, RotaryPositions
-from polyhead.pretrained.hugging_face import Config, Names, Settings, StateDict
+from polyhead.pretrained.hugging_face import (
+    Config,
+    Layout,
+    Settings,
+    load_weights,
+    query_key_value,
+    uninitialized,
+)
 from polyhead.transformer import DecoderOnly
 
-LAYER: Names = {
-    "self_residual.norm": "input_layernorm",
-    "self_attention.input_projection": tuple(f"self_attn.{name}_proj" for name in "qkv"),
-    "self_attention.output_projection": "self_attn.o_proj",
-    "feed_forward_residual.norm": "post_attention_layernorm",
-    "feed_forward.gate": "mlp.gate_proj",
-    "feed_forward.expand": "mlp.up_proj",
-    "feed_forward.contract": "mlp.down_proj",
-}
-# Buffers of old files, computed from the configuration.
-_IGNORED = (".rotary_emb.inv_freq",)
+LAYOUT = Layout(
+    prefix="model.",
+    parts={
+        "embedding.tokens": "embed_tokens",
+        "decoder.layers.*.self_residual.norm": "layers.*.input_layernorm",
+        "decoder.layers.*.self_attention.input_projection": query_key_value("layers.*.self_attn"),
+        "decoder.layers.*.self_attention.output_projection": "layers.*.self_attn.o_proj",
+        "decoder.layers.*.feed_forward_residual.norm": "layers.*.post_attention_layernorm",
+        "decoder.layers.*.feed_forward.gate": "layers.*.mlp.gate_proj",
+        "decoder.layers.*.feed_forward.expand": "layers.*.mlp.up_proj",
+        "decoder.layers.*.feed_forward.contract": "layers.*.mlp.down_proj",
+        "decoder.norm": "norm",
+        "output": "lm_head",  # a tied one has no weight of its own
+    },
+    copies={"lm_head.weight": "embedding.tokens"},
+    # Buffers of old files, computed from the configuration.
+    ignored=(".rotary_emb.inv_freq",),
+)
 
 
 def load_llama(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
@@ -40,7 +54,9 @@ def load_llama(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
     Traceback (most recent call last):
     ValueError: config.model_type must be 'llama', got 'bert'
     """
-    return load_weights(make_llama(config), state_dict, LAYER)
+    with uninitialized():
+        model = make_llama(config)
+    return load_weights(model, state_dict, LAYOUT)
 
 
 def make_llama(config: Config) -> DecoderOnly:
@@ -105,31 +121,6 @@ def make_decoder(
     return DecoderOnly(embedding, decoder, None if tied else nn.Linear(size, vocab_size, bias=False))
 
 
-def load_weights(model: DecoderOnly, state_dict: Mapping[str, Tensor], names: Names) -> DecoderOnly:
-    """Load a state dict into a model, and return the model in evaluation mode.
-
-    >>> config = {
-    ...     "vocab_size": 11, "hidden_size": 6, "intermediate_size": 8, "num_hidden_layers": 1,
-    ...     "num_attention_heads": 3, "hidden_act": "silu", "model_type": "llama",
-    ... }
-    >>> load_weights(make_llama(config), {}, {})
-    Traceback (most recent call last):
-    ValueError: state_dict does not fit config: embed_tokens.weight is missing, expected shape (11, 6); ...
-    """
-    weights = StateDict(state_dict, "model.", outside=("lm_head.",))
-    weights.fill(model.embedding, "", {"tokens": "embed_tokens"})
-    layers: Iterable[Any] = model.decoder.layers
-    for number, layer in enumerate(layers):
-        weights.fill(layer, f"layers.{number}.", names, rows=layer.self_attention.sizes)
-    weights.fill(model.decoder, "", {"norm": "norm"})
-    if isinstance(model.output, nn.Linear):
-        weights.fill(model, "", {"output": "lm_head"})
-    else:
-        weights.check_equal("lm_head.weight", model.embedding.tokens.weight)
-    weights.check_complete(_IGNORED)
-    return model.to(weights.dtype).eval()
-
-
 _LLAMA3 = {
     "factor": "factor",
     "low": "low_freq_factor",
@@ -157,19 +148,15 @@ def _rotary(settings: Settings, head_dim: int) -> RotaryPositions:
 
 def _rope_settings(settings: Settings) -> dict[str, Any]:
     """All settings of rotary positions in the newer spelling; a ValueError if two contradict each other."""
-    rope: dict[str, Any] = {}
+    given: list[tuple[str, Any]] = []
     for name in ("rope_parameters", "rope_scaling"):
         part = settings.get(name, {})
         if not isinstance(part, Mapping):
             raise ValueError(f"config.{name} must be a dict or None, got {part!r}")
-        for key, value in part.items():
-            _set_once(rope, "rope_type" if key == "type" else key, value)
-    for key in ("rope_theta", "partial_rotary_factor"):
-        if settings.get(key) is not None:
-            _set_once(rope, key, settings.get(key))
+        given += [("rope_type" if key == "type" else key, value) for key, value in part.items()]
+    given += [(key, settings.get(key)) for key in ("rope_theta", "partial_rotary_factor")]
+    rope: dict[str, Any] = {}
+    for key, value in given:
+        if value is not None and rope.setdefault(key, value) != value:
+            raise ValueError(f"config.{key} must have one value, got {rope[key]!r} and {value!r}")
     return rope
-
-
-def _set_once(rope: dict[str, Any], key: str, value: object) -> None:
-    if value is not None and rope.setdefault(key, value) != value:
-        raise ValueError(f"config.{key} must have one value, got {rope[key]!r} and {value!r}")

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from polyhead.checked import checked
 from polyhead.layers import LayerGates
@@ -58,11 +59,9 @@ class MiniLM(nn.Module):
                 raise ValueError(f"sentences must be text without surrogates, got {each!r}")
         if not sentences:
             raise ValueError("sentences must have at least one string, got none")
-        rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(sentences))]
-        length = max(map(len, rows))
-        ids = torch.tensor([row + [0] * (length - len(row)) for row in rows])
-        mask = torch.tensor([[True] * len(row) + [False] * (length - len(row)) for row in rows])
-        return ids, mask
+        rows = [torch.tensor(encoding.ids) for encoding in self.tokenizer.encode_batch(list(sentences))]
+        tokens = [torch.ones(len(row), dtype=torch.bool) for row in rows]
+        return pad_sequence(rows, batch_first=True), pad_sequence(tokens, batch_first=True)
 
     @checked
     @torch.no_grad()

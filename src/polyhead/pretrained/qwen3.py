@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from polyhead.pretrained.hugging_face import Config, Names, Settings
-from polyhead.pretrained.llama import LAYER, load_weights, make_decoder
+from polyhead.pretrained.hugging_face import Config, Settings, load_weights
+from polyhead.pretrained.llama import LAYOUT, make_decoder
 from polyhead.transformer import DecoderOnly
 
-_NORMS: Names = {
-    "self_attention.query_norm": "self_attn.q_norm",
-    "self_attention.key_norm": "self_attn.k_norm",
+_NORMS = {
+    "decoder.layers.*.self_attention.query_norm": "layers.*.self_attn.q_norm",
+    "decoder.layers.*.self_attention.key_norm": "layers.*.self_attn.k_norm",
 }
+_LAYOUT = LAYOUT._replace(parts={**LAYOUT.parts, **_NORMS})
 
 
 def load_qwen3(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
@@ -28,7 +29,7 @@ def load_qwen3(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
     Traceback (most recent call last):
     ValueError: config.model_type must be 'qwen3', got 'bert'
     """
-    return load_weights(make_qwen3(config), state_dict, {**LAYER, **_NORMS})
+    return load_weights(make_qwen3(config), state_dict, _LAYOUT)
 
 
 def make_qwen3(config: Config) -> DecoderOnly:

@@ -1,5 +1,48 @@
 """What exercises call: `checks` of the reader's own functions, `diagnose`, and `patients` to diagnose."""
 
-from polyhead_course.exercises.clinic import diagnose
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import yaml
+
+import attention_clinic
+from attention_clinic import Diagnosis, Wording
+from attention_clinic.trial import SECONDS
+from polyhead_course.words.language import text
 
 __all__ = ["diagnose"]
+
+
+class _CourseWording(Wording):
+    """Sentences in the language that is set when they are printed."""
+
+    def sentence(self, key: str, **details: object) -> str:
+        return text(key, **details)
+
+
+def _cells() -> dict[str, str]:
+    """The cell that teaches each bug, as "02-masks.ipynb#polarity"."""
+    source = resources.files(__package__).joinpath("cells.yml").read_text(encoding="utf-8")
+    return {
+        bug: f"{stem}.ipynb#{cell}"
+        for stem, cells in yaml.safe_load(source).items()
+        for cell, bugs in cells.items()
+        for bug in bugs
+    }
+
+
+WORDING = _CourseWording(_cells())
+
+
+def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS) -> Diagnosis:
+    """Diagnose a piece of attention code: `attention_clinic.diagnose`, in the reader's language.
+
+    The report names the chapter's cell that teaches each bug.
+
+    Example:
+        >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).bugs[0].section
+        '01-single-head.ipynb#step-scale'
+    """
+    return attention_clinic.diagnose(candidate, kind, seconds, WORDING)

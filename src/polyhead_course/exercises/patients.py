@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from attention_clinic.planted import BUGS, CLASSES, planted
+from attention_clinic.planted import BUGS, CLASSES, planted_decoder
 from attention_clinic.small import SmallDecoder
 
 
@@ -18,7 +18,7 @@ NUM_PATIENTS = len(_ILL)
 
 
 def patient(number: int) -> SmallDecoder:
-    """The decoder of this number, from 1; it is called as `planted("none")` is, and has the same weights.
+    """The decoder of this number, from 1; called as `planted_decoder()` is, and with its weights.
 
     `checks.patient(number, name)` prints whether a diagnosis is right.
 
@@ -26,10 +26,9 @@ def patient(number: int) -> SmallDecoder:
         >>> patient(7)
         <patient 7>
     """
-    bug = answer(number)
+    decoder = planted_decoder(answer(number))
     names = {"__module__": "patient", "__repr__": lambda _: f"<patient {number}>"}
-    decoder = planted(bug)
-    decoder.__class__ = type("Patient", (SmallDecoder if bug == "none" else CLASSES[bug],), names)
+    decoder.__class__ = type("Patient", (type(decoder),), names)
     return decoder
 
 

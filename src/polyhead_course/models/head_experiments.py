@@ -7,8 +7,8 @@ A row names the heads that were off, so that it can be computed again on its own
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from polyhead.heads import Head
@@ -34,28 +34,27 @@ def trials(table: str) -> list[Trial]:
     >>> trials("minilm")[0].experiment
     'tf-idf'
     """
-    text = resources.files(__package__).joinpath(f"data/heads_{table}.csv").read_text(encoding="utf-8")
+    return read_trials(resources.files(__package__).joinpath(f"data/heads_{table}.csv"))
+
+
+def read_trials(file: Traversable) -> list[Trial]:
+    """Read a table that `experiments.heads.write_trials` wrote.
+
+    >>> len(read_trials(resources.files(__package__).joinpath("data/heads_dropout.csv")))
+    126
+    """
     return [
         Trial(
             row.pop("experiment"),
             parse_heads(row.pop("off")),
             {name: float(value) for name, value in row.items() if value},
         )
-        for row in csv.DictReader(text.splitlines())
+        for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines())
     ]
 
 
-def format_heads(heads: Iterable[Head]) -> str:
-    """Write heads into a cell of a table: the first letter of the kind, the layer, the head.
-
-    >>> format_heads([Head("encoder", 0, 3), Head("cross", 1, 2)])
-    'e0.3 c1.2'
-    """
-    return " ".join(f"{head.kind[0]}{head.layer}.{head.head}" for head in heads)
-
-
 def parse_heads(cell: str) -> list[Head]:
-    """Read the heads that `format_heads` wrote.
+    """Read the heads in a cell of a table: the first letter of the kind, the layer, the head.
 
     >>> parse_heads("e0.3")
     [Head(kind='encoder', layer=0, head=3)]

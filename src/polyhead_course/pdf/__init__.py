@@ -1,1 +1,1 @@
-"""Prints the built site as one PDF for each language: `pages` reads, `document` binds, `printing` prints."""
+"""Prints the built site as one PDF for each language: `pages` reads, `printing` binds and prints."""

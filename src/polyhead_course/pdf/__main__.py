@@ -16,12 +16,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m polyhead_course.pdf", description=__doc__)
     parser.add_argument("languages", nargs="*", metavar="language", help="as in ko; default: all")
     parser.add_argument("--root", type=Path, default=Path(), help="the folder of _config.yml")
-    parser.add_argument("--site", type=Path, metavar="DIR", help="the built site (default: _build/html)")
     options = parser.parse_args(arguments)
     try:
         book = Book.load(options.root)
-        site = options.site or book.root / "_build" / "html"
-        print_book(book, site, book.root / "_build" / "pdf", options.languages)
+        print_book(book, book.root / "_build" / "html", book.root / "_build" / "pdf", options.languages)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

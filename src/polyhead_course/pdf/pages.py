@@ -12,7 +12,8 @@ from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from polyglot_book.exercises import EXERCISE_CLASS, EXERCISE_PREFIX, SOLUTION_PREFIX
+from polyglot_book.contents import EXERCISE_CLASS, EXERCISE_PREFIX
+from polyglot_book.ipynb import SOLUTION_PREFIX
 from sphinx_polyglot.formulas import linear
 
 # Removed: elements that are useless on paper.
@@ -200,7 +201,8 @@ def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Soluti
             if block.tag == "details":
                 name, content = _first(block, ".sd-summary-text"), _first(block, ".sd-summary-content")
             point = f'<a href="#{anchor}">{_inside(name)}</a> · {pointer % f"<!--page {anchor}-->"}'
-            exercise.insert_child(_fragment(f'<p class="polyglot-pointer">{point}</p>'))
+            paragraph = LexborHTMLParser(f'<p class="polyglot-pointer">{point}</p>')
+            exercise.insert_child(_first(paragraph.root, "p"))
             back = Heading(exercise.id or "", _inside(title))
             solutions.append(Solution(anchor, _inside(name), back, with_lines(content.html or "")))
         elif solutions and anchor.startswith(solutions[-1].anchor):
@@ -220,10 +222,6 @@ def _block_of(node: LexborNode) -> LexborNode:
     while node.tag == "span" and following is not None and following.tag == "-text":
         following = following.next
     return following if node.tag == "span" and following is not None else node
-
-
-def _fragment(html: str) -> LexborNode:
-    return _first(LexborHTMLParser(html).root, "body > *")
 
 
 def _first(node: LexborNode | None, selector: str) -> LexborNode:

@@ -1,44 +1,122 @@
-"""Prints a document with Chromium until its page numbers no longer change."""
+"""Joins the pages of one language in one document, and prints it until its page numbers no longer change."""
 
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 import time
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from jinja2 import Environment, PackageLoader
 from pikepdf import Name, ObjectStreamMode, OutlineItem, Pdf
 from playwright.sync_api import Browser, Route, sync_playwright
 from pypdf import PdfReader
+from selectolax.lexbor import LexborHTMLParser
 
-from polyglot_book.config import Book, Language
-from polyhead_course.pdf.document import Document, bind
-from polyhead_course.pdf.pages import Part
+from polyglot_book.config import Book, ConfigError, Language
+from polyhead_course.pdf.pages import Heading, Part, read_part
+from sphinx_polyglot.strings import translations
 
 # The first is the same engine without its window, and takes half the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _PAGE = re.compile(r"<!--page (.+?)-->")
 _PASSES = 4
 _ORIGIN = "http://book.invalid/"  # no such host: `print_document` answers every request
+_SOLUTIONS = "solutions"
+_STYLE = "_static/site.css"
+_TEMPLATES = Environment(loader=PackageLoader(__package__, ""), trim_blocks=True, lstrip_blocks=True)
 
 
 class PrintError(ValueError):
     """A PDF that cannot be made here."""
 
 
-def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str] = ()) -> list[Path]:
+@dataclass(frozen=True)
+class Document:
+    """The printed book of one language, as HTML.
+
+    Attributes:
+        language: The language.
+        folder: Its folder on the site, that of its pages, so that relative addresses of images are right.
+        parts: Its parts, for the bookmarks.
+        html: Its text, with `<!--page ANCHOR-->` in place of each page number.
+    """
+
+    language: Language
+    folder: str
+    parts: list[Part]
+    html: str
+
+
+def bind(book: Book, language: Language, site: Path) -> Document:
+    """Return the document of one language."""
+    words = translations(language.code)
+    folder = f"{book.folder}/{language.code}/"
+    home = site / folder / "index.html"
+    if not home.is_file() or not (site / _STYLE).is_file():
+        raise ConfigError(f"{site}: no built site with pages in {language.code}; `make site` builds it")
+    page = LexborHTMLParser(home.read_text(encoding="utf-8"))
+    stems = [home.stem, *_stems(page)]
+    pointer = words.get("page %s", "page %s")
+    parts = [read_part(home.with_name(f"{stem}.html"), stems, pointer) for stem in stems]
+    if solutions := _solutions(parts, words.get("Solutions", "Solutions"), pointer):
+        parts.append(solutions)
+    address = page.css_first(".polyglot-printed [translate=no]")
+    html = _TEMPLATES.get_template("book.html").render(
+        language=language,
+        style=_STYLE,
+        parts=parts,
+        # The titles at the top of the pages, as strings of CSS.
+        titles=[json.dumps(part.headings[0].text, ensure_ascii=False) for part in parts],
+        # The version and the licences, from the footer of the site's pages.
+        rights=[node.html for node in page.css(".polyglot-rights > li:not(.d-print-none)")],
+        address=address.text(strip=True) if address is not None else "",
+        contents=words.get("Contents", "Contents"),
+    )
+    return Document(language, folder, parts, html)
+
+
+def _stems(home: LexborHTMLParser) -> list[str]:
+    """Return the stems of the pages in the sidebar of a language's first page, in order."""
+    links = home.css(".bd-docs-nav a.internal")
+    hrefs = [link.attributes.get("href") or "" for link in links]
+    return [Path(href).stem for href in dict.fromkeys(hrefs) if href.endswith(".html") and "/" not in href]
+
+
+def _solutions(parts: list[Part], title: str, pointer: str) -> Part | None:
+    """Return the part with the solutions, or None if there are none."""
+    headings, texts = [Heading(_SOLUTIONS, escape(title))], [f"<h1>{escape(title)}</h1>"]
+    for part in parts:
+        if not part.solutions:
+            continue
+        heading = Heading(f"{_SOLUTIONS}-{part.anchor}", part.headings[0].html)
+        headings.append(heading)
+        texts.append(f'<h2 id="{heading.anchor}">{heading.html}</h2>')
+        for each in part.solutions:
+            back = f'<a href="#{each.exercise.anchor}">{each.exercise.html}</a>'
+            texts.append(
+                f'<h3 id="{each.anchor}">{each.title}</h3>\n<p class="polyglot-pointer">'
+                f"{back} · {pointer % f'<!--page {each.exercise.anchor}-->'}</p>\n{each.html}"
+            )
+    return Part(_SOLUTIONS, headings, "\n".join(texts)) if len(headings) > 1 else None
+
+
+def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str]) -> None:
     """Write the PDF of each language.
 
     Args:
         book: The book.
         site: The built site.
         folder: The folder of the files `<title>-<code>.pdf`.
-        codes: The languages; by default all.
+        codes: The languages; all if there is none.
     """
     if unknown := set(codes) - set(book.languages):
         raise PrintError(f"no such language: {', '.join(sorted(unknown))}")
@@ -47,18 +125,15 @@ def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str] = ()) 
     if path is None:
         raise PrintError("no Chromium on the PATH, which prints the PDF (Debian: apt-get install chromium)")
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--font-render-hinting=none"])
         for document in documents:
             start = time.monotonic()
             target = folder / f"{book.reference.slug}-{document.language.code}.pdf"
             pages = print_document(browser, document, site, target)
-            written.append(target)
             size, seconds = target.stat().st_size / 1e6, time.monotonic() - start
             print(f"{target}: {pages} pages, {size:.1f} MB, {seconds:.0f} s", flush=True)
         browser.close()
-    return written
 
 
 def print_document(browser: Browser, document: Document, site: Path, target: Path) -> int:

@@ -6,31 +6,81 @@ import gc
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 from polyhead_course.theme import (
-    assets,
-    cards,
-    chinese_words,
-    downloads,
     figures,
-    formulas,
+    internals,
     language_choice,
-    live,
+    markup,
+    mathml,
     names,
-    private,
     reference,
-    rights,
     root_files,
-    settings,
-    sharing,
-    tables,
 )
-from sphinx_polyglot import fingerprint
-from sphinx_polyglot.strings import add_translations
+from polyhead_course.theme.head import head_of
+from polyhead_course.theme.page_links import check_rights, downloads_of, rights_of
+from polyhead_course.theme.stylesheet import write_stylesheet
+from sphinx_polyglot import extension_metadata
+from sphinx_polyglot.search import indexing
+from sphinx_polyglot.strings import add_translations, translate
 
 _HERE = Path(__file__).parent
+# The messages of the scripts.
+_MESSAGES = (
+    "Copy to clipboard", "Copied!", "Failed to copy", "Close",
+    "Color mode: %s", "Light", "Dark", "System Settings",
+    "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
+    "The search works on a website, not in pages opened as files.", "Formula", "Table",
+)  # fmt: skip
+
 add_translations(_HERE / "strings")
+
+
+# Sphinx event: config-inited
+def configure(app: Sphinx, config: Config) -> None:
+    """Set the options of Sphinx, its themes and MyST that the site needs."""
+    config.templates_path.insert(0, str(_HERE / "templates"))
+    # A book that has a folder `_static` needs no entry: Jupyter Book loads every script in it on every page.
+    config.html_static_path.append(str(_HERE / "static"))
+    config.html_math_renderer = mathml.RENDERER
+    config.myst_update_mathjax = False
+    # The reader downloads the notebooks of `page_links` instead.
+    config.html_copy_source = False
+    config.html_sidebars = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}
+
+
+# Sphinx event: html-page-context
+def complete_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Add what the theme's templates need to the context of a page, and complete its body."""
+    context.update(head_of(app, pagename, doctree))
+    context.update(rights_of(app, pagename))
+    context["polyglot_downloads"] = downloads_of(app, pagename)
+    context["polyglot_words"] = {each: translate(each) for each in _MESSAGES}
+    if "body" in context:
+        # Links first: they need markup that is removed then.
+        context["body"] = markup.simplify(names.link_code(app, pagename, context["body"], doctree))
+
+
+# Sphinx event: build-finished
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Write the files that are made from all pages, or from none."""
+    if exception is not None or app.builder.format != "html":
+        return
+    root_files.write_cards(app)
+    root_files.write_files(app)
+    root_files.write_not_found(app)
+    root_files.write_root(app)
+    # After the last pages: it removes the rules that no page uses, and from `_static` the files that it does
+    # not know, such as the modules of the live figures.
+    with indexing(app):
+        write_stylesheet(app)
+    if app.config.polyglot_live:
+        figures.copy_modules(Path(app.srcdir, app.config.polyglot_live), Path(app.outdir, "_static"))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -41,52 +91,34 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # page has a language when the theme's handlers run, and the theme's templates come before the others.
     app.setup_extension("sphinx_polyglot")
     app.add_config_value("polyglot_install", {}, "html", [dict])
-    app.add_config_value("polyglot_live", None, "env", [str])
+    app.add_config_value("polyglot_live", "", "env", [str])
     app.add_config_value("polyglot_rights", {}, "html", [dict])
-    app.add_config_value("polyglot_fonts", {}, "html", [dict])
     app.add_config_value("polyglot_api", {}, "env", [dict])
 
-    app.connect("config-inited", settings.check)
-    app.connect("config-inited", reference.share_pages)
-    app.connect("config-inited", assets.configure)
-    app.connect("config-inited", private.remove_thebe)
-    app.connect("builder-inited", private.disable_search_index)
-    app.connect("builder-inited", private.write_by_chapter)
-    app.connect("builder-inited", private.cache_highlighting)
-    app.connect("env-before-read-docs", reference.read_before_forks)
-    app.connect("env-before-read-docs", private.use_all_processors)
-    app.connect("polyglot-notebook-read", live.carry_data)
+    app.connect("config-inited", check_rights)
+    app.connect("config-inited", reference.configure)
+    app.connect("config-inited", configure)
+    app.connect("config-inited", internals.remove_thebe)
+    app.connect("builder-inited", internals.disable_search_index)
+    app.connect("builder-inited", internals.write_by_chapter)
+    app.connect("builder-inited", internals.cache_highlighting)
+    app.connect("env-before-read-docs", internals.use_all_processors)
+    app.connect("polyglot-notebook-read", figures.carry_data)
     app.connect("env-updated", reference.refresh_links)
-    app.connect("html-page-context", sharing.add_sharing)
-    app.connect("html-page-context", rights.add_rights)
-    app.connect("html-page-context", downloads.add_downloads)
-    # After MyST-NB and the themes (500). `finish_page` comes last: it removes markup that `link_code` reads.
-    app.connect("html-page-context", names.link_code, priority=900)
-    app.connect("html-page-context", assets.finish_page, priority=900)
-    app.connect("build-finished", cards.write_cards)
-    app.connect("build-finished", root_files.write_files)
-    app.connect("build-finished", root_files.write_not_found)
-    app.connect("build-finished", language_choice.write_root)
-    # After the themes (500), which write style sheets, and the last pages: it removes the rules that no page
-    # uses, and the files of `_static` that it does not know, such as the modules of the live figures.
-    app.connect("build-finished", assets.write_assets, priority=900)
-    app.connect("build-finished", live.copy_modules, priority=900)
+    # After MyST-NB and the themes (500), which make the body and some of the context.
+    app.connect("html-page-context", complete_page, priority=900)
+    app.connect("build-finished", finish, priority=900)  # after the themes (500), which write style sheets
 
     app.add_post_transform(figures.InlineFigures)
-    app.add_post_transform(chinese_words.MarkChineseWords)
-    app.add_post_transform(tables.NameRows)
+    app.add_post_transform(markup.MarkChineseWords)
+    app.add_post_transform(markup.NameRows)
     app.add_post_transform(names.LinkNames)
     app.add_html_math_renderer(
-        formulas.RENDERER,
-        inline_renderers=(formulas.visit_inline, None),
-        block_renderers=(formulas.visit_block, None),
+        mathml.RENDERER,
+        inline_renderers=(mathml.visit_inline, None),
+        block_renderers=(mathml.visit_block, None),
     )
     app.add_node(language_choice.language_cards, html=(language_choice.visit_cards, None))
     app.add_directive("choose-language", language_choice.ChooseLanguage)
     app.add_directive("api-reference", reference.ApiReference)
-    return {
-        "version": "1",
-        "env_version": fingerprint(_HERE),
-        "parallel_read_safe": True,
-        "parallel_write_safe": True,
-    }
+    return extension_metadata(_HERE)

@@ -13,7 +13,6 @@ from griffe import ParameterKind
 
 # A longer signature has a line for each parameter; of a longer constant, the value is left out.
 _SIGNATURE_WIDTH, _CONSTANT_WIDTH = 76, 228
-_STARS: dict[ParameterKind | None, str] = {ParameterKind.var_positional: "*", ParameterKind.var_keyword: "**"}
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ def signature_of(entry: griffe.Object, name: str) -> str:
         value = f" = {_code(entry.value)}" if entry.value else ""
         line = f"{name}{annotation}{value}"
         return line if len(line) <= _CONSTANT_WIDTH else f"{name}{annotation} = ..."
-    parameters = [*_parameter_list(parameters_of(entry))]
+    parameters = [*_parameter_list(parameters_of(entry))] if parameters_of(entry) else []
     if entry.is_class and not parameters:
         return name
     returns = entry.returns if isinstance(entry, griffe.Function) else None
@@ -220,20 +219,16 @@ def parameters_of(entry: griffe.Object) -> list[griffe.Parameter]:
 
 def _parameter_list(parameters: list[griffe.Parameter]) -> Iterator[str]:
     """Write each parameter, and the marks of positional-only and keyword-only ones."""
-    previous = None
-    for each in parameters:
-        kind, stars = each.kind, _STARS.get(each.kind, "")
-        if previous is ParameterKind.positional_only and kind is not previous:
-            yield "/"
-        if kind is ParameterKind.keyword_only and previous not in (kind, ParameterKind.var_positional):
-            yield "*"
-        annotation = f": {_code(each.annotation)}" if each.annotation else ""
+    by_name = {each.name: each for each in parameters}
+    bare = (griffe.Parameter(each.name, kind=each.kind) for each in parameters)
+    # griffe writes the marks, and the stars before names.
+    for word in griffe.Function("", parameters=griffe.Parameters(*bare)).signature()[1:-1].split(", "):
+        each = by_name.get(word.lstrip("*"))
+        annotation = f": {_code(each.annotation)}" if each and each.annotation else ""
         equals = " = " if annotation else "="
-        default = f"{equals}{_code(each.default)}" if each.default is not None and not stars else ""
-        yield f"{stars}{each.name}{annotation}{default}"
-        previous = kind
-    if previous is ParameterKind.positional_only:
-        yield "/"
+        has_default = each and each.default is not None and not word.startswith("*")
+        default = f"{equals}{_code(each.default)}" if each and has_default else ""
+        yield f"{word}{annotation}{default}"
 
 
 def _code(expression: str | griffe.Expr | None) -> str:

@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from docutils import nodes
+from math_core import LatexError
+from selectolax.lexbor import LexborHTMLParser
 
-from polyhead_course.theme.doctree import FORMULAS, text_of
+from polyhead_course.theme.mathml import to_mathml
+from sphinx_polyglot.formulas import linear
 
+_FORMULAS = (nodes.math, nodes.math_block)
 # As many characters as search engines and messengers show.
 LONGEST = 155
 # Characters of TeX that can be read between words; a paragraph with a longer formula is no description.
@@ -61,7 +65,7 @@ def _list_after(paragraph: nodes.paragraph) -> nodes.bullet_list | None:
 
 
 def _has_long_formula(node: nodes.Node) -> bool:
-    return any(len(each.astext()) > _SHORT_FORMULA for kind in FORMULAS for each in node.findall(kind))
+    return any(len(each.astext()) > _SHORT_FORMULA for kind in _FORMULAS for each in node.findall(kind))
 
 
 def _sentences(text: str) -> str:
@@ -97,3 +101,22 @@ def _with_items(lead: str, items: list[str]) -> str:
 def _concatenate(first: str, second: str) -> str:
     space = "" if not first or _NO_SPACE.fullmatch(first[-1] + second[:1]) else " "
     return f"{first}{space}{second}"
+
+
+def text_of(node: nodes.Node) -> str:
+    """Return the text of a node on one line, formulas as they are typed: `√d_k`."""
+    parts = []
+    for each in node.findall():
+        if isinstance(each, _FORMULAS):
+            parts.append(_typed(each.astext()))
+        elif isinstance(each, nodes.Text) and not isinstance(each.parent, _FORMULAS):
+            parts.append(each.astext())
+    return " ".join("".join(parts).split())
+
+
+def _typed(tex: str) -> str:
+    try:
+        formula = LexborHTMLParser(to_mathml(tex, display=False)).css_first("math")
+    except LatexError:  # the page's writer warns of it
+        return tex
+    return linear(formula) if formula is not None else tex

@@ -1,20 +1,43 @@
-"""Inlines the SVG figures of code cells, so that the page's fonts and colours apply to them."""
+"""Takes the figures of code cells into the page, as SVG elements; a script brings some of them to life.
+
+The page's fonts and colours apply to an SVG element.
+
+An output that has, beside its SVG, data of a type that ends in `.live+json` is such a figure, and the data
+have its `kind`. In the folder `polyglot_live`, the template `<kind>.html` makes controls and pictures of the
+data, and the module `<kind>.js` has a function `render({model, el})`, which makes them work. The page lays
+them out from the beginning, hidden behind the figure: nothing moves when they take its place. A module may
+load a file beside that folder, `new URL("../numbers/of.bin", import.meta.url)`, or files of a folder,
+`new URL("../numbers/", import.meta.url)`: they are found there on the site too. Without scripts, and in
+print, the page shows the figure alone.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from polyhead_course.theme.live import METADATA, folder_of, live_figure
 from polyhead_course.theme.svg import SvgError, inline
-from sphinx_polyglot.private import code_cells
+from sphinx_polyglot.internals import code_cells
 
 LOGGER = logging.getLogger(__name__)
+
+_ENDING = ".live+json"
+# Where the modules are on the site, so that what they load lies where it lies in the package.
+_PLACE = Path("figures", "live")
+_SOURCES = {".css", ".html", ".js"}  # pages and the style sheet are made from them
+_URL = re.compile(r"""new URL\(\s*["']([^"'`]+)["'],\s*import\.meta\.url\s*\)""")
+_METADATA = "polyglot_live"
 
 
 class InlineFigures(SphinxPostTransform):
@@ -40,7 +63,7 @@ class InlineFigures(SphinxPostTransform):
             for image in list(cell.findall(nodes.image)):
                 if image["uri"].endswith(".svg"):
                     number = images.index(image) + 1
-                    self._inline(image, f"figure-{number}", metadata.get(METADATA))
+                    self._inline(image, f"figure-{number}", metadata.get(_METADATA))
 
     def _inline(self, image: nodes.image, prefix: str, data: Mapping[str, Any] | None) -> None:
         # MyST-NB writes the path with a leading slash; Sphinx reads that as relative to the source folder.
@@ -58,8 +81,66 @@ class InlineFigures(SphinxPostTransform):
             return
         if data is not None:
             try:
-                text = live_figure(text, data, folder_of(self.config, Path(self.env.srcdir)))
+                text = live_figure(text, data, Path(self.env.srcdir, self.config.polyglot_live))
             except FileNotFoundError as error:
                 what = "no module and template bring this figure to life: there is no %s"
                 LOGGER.warning(what, error, location=image, type="polyglot", subtype="live")
         image.replace_self(nodes.raw("", text, format="html"))
+
+
+# Sphinx event: polyglot-notebook-read
+def carry_data(app: Sphinx, notebook: dict[str, Any]) -> None:
+    """Move the data of each cell to its metadata: the notebook's parser does not know this type of output."""
+    is_live = False
+    for cell in notebook.get("cells", []):
+        for output in cell.get("outputs", []):
+            for kind in [each for each in output.get("data", {}) if each.endswith(_ENDING)]:
+                cell.setdefault("metadata", {})[_METADATA] = output["data"].pop(kind)
+                is_live = True
+    for path in Path(app.srcdir, app.config.polyglot_live).glob("*") if is_live else ():
+        if path.suffix in _SOURCES:
+            app.env.note_dependency(str(path))
+
+
+def live_figure(figure: str, data: Mapping[str, Any], folder: Path) -> str:
+    """Write the HTML of a figure with its data, and with what its template makes of them.
+
+    Raises:
+        FileNotFoundError: The figure's kind has no module, or no template.
+    """
+    kind = data.get("kind")
+    for path in (folder / f"{kind}.js", folder / f"{kind}.html"):
+        if not path.is_file():
+            raise FileNotFoundError(path)
+    templates = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    body = templates.get_template(f"{kind}.html").render(data)
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return (
+        f'<div class="polyglot-live" data-live="{kind}">{figure}'
+        f'<div class="polyglot-live-body">{body}</div>'
+        f'<script type="application/json">{text}</script></div>'
+    )
+
+
+def copy_modules(folder: Path, static: Path) -> None:
+    """Copy the modules of a folder, and the files that they load, to where pages load them from."""
+    target = static / _PLACE
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for path in sorted(folder.glob("*.js")):
+        shutil.copy2(path, target)
+        for name in _URL.findall(path.read_text(encoding="utf-8")):
+            file, place = (folder / name).resolve(), (target / name).resolve()
+            if not file.exists() or not place.is_relative_to(static.resolve()):
+                raise ExtensionError(f"{path} loads {name}, which is no file beside it")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if file.is_dir():
+                shutil.copytree(file, place, dirs_exist_ok=True)
+            else:
+                shutil.copy2(file, place)

@@ -1,8 +1,7 @@
-"""The page where a reader chooses a language: the directive `choose-language`, and the redirect to it."""
+"""The page where a reader chooses a language: the directive `choose-language`."""
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,14 +12,10 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
-from polyglot_book.config import Language
 from polyglot_book.contents import overview
 from polyglot_book.ipynb import code_cells, figure, read_notebook
-from polyhead_course.theme.head import HEAD_SCRIPT
-from polyhead_course.theme.policy import content_policy
-from polyhead_course.theme.sharing import head_of
 from polyhead_course.theme.svg import inline
-from sphinx_polyglot.languages import Pages
+from sphinx_polyglot.pages import Pages
 from sphinx_polyglot.strings import in_language, translate
 
 _CONTENTS = (
@@ -77,53 +72,20 @@ def _contents(folder: Path) -> str:
 def visit_cards(writer: HTML5Translator, node: language_cards) -> None:
     """Write a list of links, each in its own language."""
     app: Sphinx = writer.builder.app
-    rows: list[str] = []
-    for language in Pages.from_config(app.config).languages.values():
-        with in_language(language):
-            rows.append(_card(app, language, node["docname"]))
-    cards = '<ul class="polyglot-cards">\n' + "\n".join(rows) + "\n</ul>\n"
-    picture = node["picture"]
-    writer.body.append(f'<div class="polyglot-welcome">\n{cards}{picture}</div>\n' if picture else cards)
-    raise nodes.SkipNode
-
-
-def _card(app: Sphinx, language: Language, docname: str) -> str:
     pages = Pages.from_config(app.config)
+    cards = []
+    for language in pages.languages.values():
+        with in_language(language):
+            card = {
+                "language": language,
+                "href": app.builder.get_relative_uri(node["docname"], pages.home(language)),
+                # Sphinx writes this page again whenever a page below it has changed.
+                "facts": _contents(Path(app.srcdir, pages.folder, language.code)),
+                "suggestion": translate("Your language"),
+            }
+        cards.append(card)
     # A title that is the same in all languages is the page's heading already.
     titles_differ = len({each.title for each in pages.languages.values()}) > 1
-    texts = {
-        "name": language.name,
-        "title": language.title if titles_differ else "",
-        "tagline": language.tagline,
-        # Sphinx writes this page again whenever a page below it has changed.
-        "facts": _contents(Path(app.srcdir, pages.folder, language.code)),
-    }
-    spans = [
-        f'<span class="polyglot-card-{kind}">{escape(text)}</span>' for kind, text in texts.items() if text
-    ]
-    # The script shows it on the card of the reader's language.
-    suggestion = escape(translate("Your language"))
-    spans.append(f'<span class="polyglot-card-suggestion" hidden>{suggestion}</span>')
-    code = escape(language.code)
-    href = escape(app.builder.get_relative_uri(docname, pages.home(language)))
-    return (
-        f'<li><a class="polyglot-card" lang="{code}" hreflang="{code}" href="{href}"'
-        f' data-language="{code}">{"".join(spans)}</a></li>'
-    )
-
-
-# Sphinx event: build-finished
-def write_root(app: Sphinx, exception: Exception | None) -> None:
-    """Write `index.html` at the site's root: a redirect to the page where a reader chooses a language."""
-    if exception is not None or app.builder.format != "html" or app.config.root_doc == "index":
-        return
-    context = {
-        **head_of(app, app.config.root_doc),
-        "language": Pages.from_config(app.config).reference.code,
-        "title": app.env.titles[app.config.root_doc].astext(),
-        "target": app.builder.get_target_uri(app.config.root_doc),
-        "policy": content_policy(HEAD_SCRIPT),
-        "pathto": lambda name, *_: name,
-    }
-    text = app.builder.templates.render("redirect.html", context)
-    Path(app.outdir, "index.html").write_text(text, encoding="utf-8")
+    context = {"cards": cards, "titles_differ": titles_differ, "picture": node["picture"]}
+    writer.body.append(app.builder.templates.render("language-cards.html", context))
+    raise nodes.SkipNode

@@ -12,9 +12,9 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from polyhead_course.theme.api import Api
-from polyhead_course.theme.doctree import ancestors
+from polyhead_course.theme.markup import ancestors
 from polyhead_course.theme.reference import address, link, linkable_api
-from sphinx_polyglot.private import code_cells
+from sphinx_polyglot.internals import code_cells
 
 # A name with dots, perhaps called.
 _NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(.*\))?", re.DOTALL)
@@ -25,8 +25,6 @@ _TOKEN = r'<span class="n[nc]?">([\w.]+)</span>'
 _DOT = r'<span class="o">\.</span>'
 _DOTTED = re.compile(rf"(?<!{_DOT}){_TOKEN}(?:{_DOT}{_TOKEN})*")
 _PART = re.compile(rf"(?:{_DOT})?{_TOKEN}")
-# Most cells neither import names nor define any: they need not be parsed.
-_STATEMENT = re.compile(r"^(from|def|class) ", re.MULTILINE)
 # `show` prints this between a module and a name, above a listing.
 _SEPARATOR = " · "
 _UNLINKED = (nodes.reference, nodes.title, nodes.term, nodes.rubric)
@@ -57,31 +55,26 @@ class Scope:
     def __init__(self, api: Api, document: nodes.document | None) -> None:
         """Read the code of a page."""
         self._api = api
-        self._imports: dict[str, str] = {}
-        self._definitions: set[str] = set()
+        imports: dict[str, str] = {}
+        definitions: list[str] = []
         for container, _ in code_cells(document) if document is not None else ():
             for block in container.findall(nodes.literal_block):
-                if "cell_input" in block.parent.get("classes", ()):
-                    self._read(block.astext())
-
-    def _read(self, code: str) -> None:
-        if not _STATEMENT.search(code):
-            return
-        try:
-            statements = ast.parse(code).body
-        except SyntaxError:  # a magic of IPython
-            return
-        for node in statements:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                self._definitions.add(node.name)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for each in node.names:
-                    self._imports[each.asname or each.name] = f"{node.module}.{each.name}"
+                if "cell_input" not in block.parent.get("classes", ()):
+                    continue
+                for node in _statements(block.astext()):
+                    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                        definitions.append(node.name)
+                    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                        imports |= {
+                            each.asname or each.name: f"{node.module}.{each.name}" for each in node.names
+                        }
+        self._paths = imports | dict.fromkeys(definitions, "")
 
     def path(self, name: str) -> str:
         """Return the path of a name in code, as imported; an empty one if the page itself defines it."""
         head, dot, rest = name.partition(".")
-        return f"{self._imports.get(head, head)}{dot}{rest}" if head not in self._definitions else ""
+        path = self._paths.get(head, head)
+        return f"{path}{dot}{rest}" if path else ""
 
     def entry(self, literal: nodes.literal) -> str | None:
         """Return the path of the entry that inline code names; None without one, or where no link may be."""
@@ -95,21 +88,25 @@ class Scope:
         # The words of a cell's output are seldom names of the package.
         if "." not in name and any("cell_output" in each.get("classes", ()) for each in around):
             return None
-        if name.split(".")[0] in self._definitions:
+        if not (imported := self.path(name)):
             return None
-        path = self._api.find(self.path(name)) or self._api.find(f"{self._api.package.path}.{name}")
+        path = self._api.find(imported) or self._api.find(f"{self._api.package.path}.{name}")
         # A single word that is also a module's name mostly means something else.
         return path if "." in name or path not in self._api.modules else None
 
 
-# Sphinx event: html-page-context (before the body is made lighter)
-def link_code(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
-) -> None:
-    """Link the names in a page's code cells, and the types in signatures."""
+def _statements(code: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(code).body
+    except SyntaxError:  # a magic of IPython
+        return []
+
+
+def link_code(app: Sphinx, pagename: str, body: str, doctree: nodes.document | None) -> str:
+    """Link the names in the code cells of a page, and the types in signatures."""
     api = linkable_api(app)
-    if api is None or "body" not in context:
-        return
+    if api is None:
+        return body
     find: Callable[[str], str | None]
     if pagename in app.config.polyglot_api["pages"]:
         pattern, find = _SIGNATURE, _types(api).get
@@ -129,7 +126,7 @@ def link_code(
                 return f'<a href="{address(app, api, path, pagename)}">{match[0][:end]}</a>{match[0][end:]}'
         return match[0]
 
-    context["body"] = pattern.sub(lambda code: code[1] + _DOTTED.sub(link_name, code[2]), context["body"])
+    return pattern.sub(lambda code: code[1] + _DOTTED.sub(link_name, code[2]), body)
 
 
 def _types(api: Api) -> dict[str, str]:

@@ -72,17 +72,12 @@ def link(literal: nodes.literal, address: str) -> None:
     )
 
 
-# Sphinx event: config-inited
-def share_pages(app: Sphinx, config: Config) -> None:
-    """Add the pages of names to those that readers of all languages share."""
+# Sphinx event: config-inited (before the build starts processes, so that each of them has the packages)
+def configure(app: Sphinx, config: Config) -> None:
+    """Read the packages, and add the pages of names to those that readers of all languages share."""
+    configured_api(config, app.confdir)
     config.polyglot_shared_title = "API reference"
     config.polyglot_shared = [*config.polyglot_shared, *config.polyglot_api.get("pages", ())]
-
-
-# Sphinx event: env-before-read-docs
-def read_before_forks(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    """Read the package before the build starts processes, so that each of them has it."""
-    configured_api(app.config, app.confdir)
 
 
 # Sphinx event: env-updated

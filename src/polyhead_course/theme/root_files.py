@@ -1,54 +1,60 @@
-"""Writes the files at the root of the site: robots.txt, the icons, and the page for a wrong address."""
+"""Writes the files that are no pages: robots.txt, icons, cards, a redirect, the page for a wrong address."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from PIL import Image, ImageDraw, ImageFont
 from sphinx.application import Sphinx
-from sphinx.config import Config
 
-from polyhead_course.theme.head import HEAD_SCRIPT, icon_names, icons_of
-from polyhead_course.theme.policy import content_policy
-from sphinx_polyglot.addresses import site_address
-from sphinx_polyglot.languages import Pages
+from polyglot_book.config import Language
+from polyhead_course.fonts import FONTS, path_of
+from polyhead_course.theme.head import CARD_SIZE, CARDS, head_of, icons_of
+from sphinx_polyglot.pages import Pages, site_address
 from sphinx_polyglot.strings import in_language, translate
 
-
-def root_of(config: Config) -> str:
-    """Return the path of the site on its host: `/`, or `/project/`."""
-    return urlsplit(site_address(config)).path or "/"
+_MARGIN = 80
 
 
-# Sphinx event: build-finished
-def write_not_found(app: Sphinx, exception: Exception | None) -> None:
+def write_not_found(app: Sphinx) -> None:
     """Write `404.html`, which a host serves for any wrong address, so that its links are absolute."""
-    if exception is not None or app.builder.format != "html":
-        return
-    root, pages = root_of(app.config), Pages.from_config(app.config)
+    # The path of the site on its host: `/`, or `/project/`.
+    root, pages = urlsplit(site_address(app.config)).path or "/", Pages.from_config(app.config)
     cards = []
     for language in pages.languages.values():
         href = root + app.builder.get_target_uri(pages.home(language))
         with in_language(language):
             message = translate("This page does not exist.")
         cards.append({"language": language, "href": href, "message": message})
-    context = {
-        "root": root,
-        "cards": cards,
-        "icons": icon_names(app),
-        "head_script": HEAD_SCRIPT,
-        "policy": content_policy(HEAD_SCRIPT),
-    }
-    text = app.builder.templates.render("404.html", context)
-    Path(app.outdir, "404.html").write_text(text, encoding="utf-8")
+    context = {**head_of(app, "404"), "root": root, "cards": cards}
+    _write(app, "404.html", "404.html", context)
 
 
-# Sphinx event: build-finished
-def write_files(app: Sphinx, exception: Exception | None) -> None:
-    """Write `robots.txt`, the icons where browsers look for them, and `.nojekyll`."""
-    if exception is not None or app.builder.format != "html":
+def write_root(app: Sphinx) -> None:
+    """Write `index.html`: a redirect to the page where a reader chooses a language."""
+    root_doc = app.config.root_doc
+    if root_doc == "index":
         return
+    context = {
+        **head_of(app, root_doc),
+        "language": Pages.from_config(app.config).reference.code,
+        "title": app.env.titles[root_doc].astext(),
+        "target": app.builder.get_target_uri(root_doc),
+        "pathto": lambda name, *_: name,
+    }
+    _write(app, "redirect.html", "index.html", context)
+
+
+def _write(app: Sphinx, template: str, name: str, context: dict[str, Any]) -> None:
+    text = app.builder.templates.render(template, context)
+    Path(app.outdir, name).write_text(text, encoding="utf-8")
+
+
+def write_files(app: Sphinx) -> None:
+    """Write `robots.txt`, the icons where browsers look for them, and `.nojekyll`."""
     out = Path(app.outdir)
     # Without it GitHub Pages omits the folders whose names begin with an underscore.
     (out / ".nojekyll").touch()
@@ -58,3 +64,36 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
     (out / "robots.txt").write_text("\n".join(rules) + "\n", encoding="utf-8")
     for name, source in icons_of(app).values():
         shutil.copyfile(source, out / name)
+
+
+def write_cards(app: Sphinx) -> None:
+    """Draw a card for each language, the picture that messengers show of its pages: title, tagline and icon.
+
+    A site without an address has none, since no messenger finds it.
+    """
+    if not site_address(app.config):
+        return
+    folder = Path(app.outdir, CARDS)
+    folder.mkdir(exist_ok=True)
+    _, icon = icons_of(app).get("apple-touch-icon", ("", None))
+    for language in Pages.from_config(app.config).languages.values():
+        _draw(language, icon).save(folder / f"{language.code}.png")
+
+
+def _draw(language: Language, icon: Path | None) -> Image.Image:
+    image = Image.new("RGB", CARD_SIZE, "#ffffff")
+    canvas = ImageDraw.Draw(image)
+    canvas.rectangle((0, 0, 24, CARD_SIZE[1]), fill="#0a7d91")
+    if icon:
+        with Image.open(icon) as picture:
+            image.paste(picture.convert("RGB").resize((100, 100)), (_MARGIN, _MARGIN))
+    # Each of our fonts has the Latin letters too.
+    font = path_of(language.code if language.code in FONTS else next(iter(FONTS)))
+    for text, size, height, color in (
+        (language.title, 120, 250, "#14181e"),
+        (language.tagline, 48, 440, "#48566b"),
+    ):
+        width = ImageFont.truetype(font, size).getlength(text)
+        fitting = size * min(1, (CARD_SIZE[0] - 2 * _MARGIN) / max(width, 1))
+        canvas.text((_MARGIN, height), text, color, ImageFont.truetype(font, fitting))
+    return image

@@ -9,15 +9,18 @@ import logging
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import rcssmin
 import tinycss2
+from fontTools import subset
+from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
 _STATIC = Path(__file__).parent / "static"
-_CODE = Path(__file__).read_bytes()
+_CODE = Path(__file__).read_bytes()  # the sheet depends on it, too
 # In the order in which they apply; the book's own style has the last word.
 _SHEETS = (
     "basic.css",
@@ -53,7 +56,14 @@ def write_stylesheet(app: Sphinx) -> None:
     # Without scripts no page has a theme: it is light.
     css = re.sub(r"""html\[data-theme=(["']?)light\1\]""", "html:not([data-theme=dark])", css)
     names = names_of_pages(site.rglob("*.html")) | names_of_scripts(scripts)
-    _write_used(css, names, static, Path(app.doctreedir, "stylesheet"))
+    digest = hashlib.sha256(_CODE + repr((css, sorted(names))).encode()).hexdigest()
+    sheet, made_from = static / "site.css", Path(app.doctreedir, "stylesheet-made-from")
+    # Most changes of a page change no rule, and to read the themes' sheets takes a second.
+    if not (sheet.is_file() and made_from.is_file() and made_from.read_text() == digest):
+        css = used_rules(css, names)
+        icons = {each for each in css if "\ue000" <= each <= "\uf8ff"}
+        sheet.write_text(_icon_face(static / _ICONS, icons) + css, encoding="utf-8")
+        made_from.write_text(digest)
     keep = {"site.css", *(path.name for path in _STATIC.iterdir() if path.suffix != ".css")}
     for folder in app.config.html_static_path:
         if not Path(folder).is_absolute():  # the book's own; those of extensions have absolute paths
@@ -61,18 +71,6 @@ def write_stylesheet(app: Sphinx) -> None:
     for path in static.iterdir():
         if path.name not in keep:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _write_used(css: str, names: set[str], static: Path, stamp: Path) -> None:
-    """Write the rules that pages use, which takes a second, unless the last build wrote the same sheet."""
-    digest = hashlib.sha256(repr((_CODE, css, sorted(names))).encode()).hexdigest()
-    sheet = static / "site.css"
-    if sheet.is_file() and stamp.is_file() and stamp.read_text() == digest:
-        return
-    css = used_rules(css, names)
-    icons = {each for each in css if "\ue000" <= each <= "\uf8ff"}
-    sheet.write_text(_icon_face(static / _ICONS, icons) + css, encoding="utf-8")
-    stamp.write_text(digest)
 
 
 def names_of_pages(paths: Iterable[Path]) -> set[str]:
@@ -128,9 +126,11 @@ def _silence_icons(css: str) -> str:
 def _rules(rules: list[Any], names: set[str]) -> Iterator[str]:
     for rule in rules:
         if rule.type == "qualified-rule":
-            selectors = [each for each in _split(rule.prelude) if _can_apply(each, names)]
-            if selectors:
-                prelude = ",".join(tinycss2.serialize(each).strip() for each in selectors)
+            parts = groupby(rule.prelude, lambda token: token == ",")
+            selectors = [[*tokens] for is_comma, tokens in parts if not is_comma]
+            used = [each for each in selectors if _can_apply(each, names)]
+            if used:
+                prelude = ",".join(tinycss2.serialize(each).strip() for each in used)
                 yield f"{prelude}{{{tinycss2.serialize(rule.content)}}}"
         elif rule.type == "at-rule" and rule.lower_at_keyword in _NESTED and rule.content is not None:
             inside = "".join(_rules(tinycss2.parse_rule_list(rule.content, True, True), names))
@@ -141,40 +141,22 @@ def _rules(rules: list[Any], names: set[str]) -> Iterator[str]:
         # Left out: @charset, @import of a sheet that is included, and fonts, of which `_icon_face` makes one.
 
 
-def _split(prelude: list[Any]) -> list[list[Any]]:
-    """Split a list of selectors at its commas."""
-    selectors: list[list[Any]] = [[]]
-    for token in prelude:
-        if token == ",":
-            selectors.append([])
-        else:
-            selectors[-1].append(token)
-    return selectors
-
-
 def _can_apply(selector: list[Any], names: set[str]) -> bool:
     """Return whether every element, class and id of a selector, except in parentheses, is in use."""
     before = None
     for token in selector:
-        name = None
-        if token.type == "hash":
-            name = f"#{token.value}"
-        elif token.type == "ident" and before == ".":
-            name = f".{token.value}"
-        elif token.type == "ident" and before != ":":
-            name = token.lower_value
-        if name is not None and name not in names:
+        if token.type == "hash" and f"#{token.value}" not in names:
             return False
+        if token.type == "ident" and before != ":":
+            name = f".{token.value}" if before == "." else token.lower_value
+            if name not in names:
+                return False
         before = token.value if token.type == "literal" else None
     return True
 
 
 def _icon_face(path: Path, icons: set[str]) -> str:
     """Return a `@font-face` with a font of these icons."""
-    # Imported here: most builds keep the sheet, and the import takes a tenth of a second.
-    from fontTools import subset
-    from fontTools.ttLib import TTFont
-
     logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # it logs each step
     options = subset.Options(flavor="woff2", layout_features=[], hinting=False, notdef_outline=True)
     font = TTFont(path, recalcTimestamp=False)

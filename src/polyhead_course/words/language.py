@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from attention_clinic.wording import SENTENCES
+from attention_clinic.diagnosis import SENTENCES
 from polyhead.checked import checked
 
 Language = Literal["en", "zh-TW", "zh-CN", "ko"]

@@ -28,7 +28,7 @@ class Table:
         self.lines = [[text(key) for key in headings], *([str(cell) for cell in row] for row in rows)]
 
     def __repr__(self) -> str:
-        """The cells, one row a line, for a terminal."""
+        """The cells, each row on a line, for a terminal."""
         return "\n".join(" | ".join(line) for line in self.lines)
 
     def _repr_markdown_(self) -> str:

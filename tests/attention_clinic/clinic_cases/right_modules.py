@@ -50,7 +50,7 @@ class Grouped(Heads):
         super().__init__(d_model=24, n_head=6, n_kv=2)
 
     def forward(self, query, key, value, mask=None):
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
+        q, k, v = self.projected(query, key, value)
         mask = mask[:, None] if mask is not None and mask.ndim == 3 else mask
         return self.w_o(self.join(F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)))
 

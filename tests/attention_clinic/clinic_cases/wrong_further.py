@@ -10,7 +10,13 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.attention_clinic.clinic_cases.case import wrong
-from tests.attention_clinic.clinic_cases.wrong_modules import Heads
+from tests.attention_clinic.clinic_cases.wrong_modules import (
+    ForgetsOutput,
+    Heads,
+    JoinedByReshape,
+    UnscaledHeads,
+    WideRoot,
+)
 
 attention = functools.partial(wrong, kind="attention")
 module = functools.partial(wrong, kind="multi_head", made=True)
@@ -143,37 +149,28 @@ class LooksInside(Heads):
     def forward(self, query, key, value, mask=None, need_weights=False):
         if not need_weights:
             return super().forward(query, key, value, mask)
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
+        q, k, v = self.projected(query, key, value)
         weights = self.weigh(q, k, mask)
         return self.join(weights @ v), weights
 
 
 @module("unscaled", "view_back")
-class UnscaledAndViewed(Heads):
-    def join(self, x):
-        return x.reshape(x.shape[0], x.shape[2], -1)
-
-    def weigh(self, q, k, mask):
-        return super().weigh(q * math.sqrt(self.head_dim), k, mask)
+class UnscaledAndViewed(JoinedByReshape, UnscaledHeads):
+    pass
 
 
 @module("no_output_projection", "model_root")
-class WideRootAlone(Heads):
-    def forward(self, query, key, value, mask=None):
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
-        return self.join(self.weigh(q * math.sqrt(self.head_dim / self.embed_dim), k, mask) @ v)
+class WideRootAlone(ForgetsOutput, WideRoot):
+    pass
 
 
 @module("kv_tiled", "unscaled")
-class TiledUnscaled(Heads):
+class TiledUnscaled(UnscaledHeads):
     def __init__(self):
         super().__init__(d_model=20, n_head=10, n_kv=5)
 
     def repeat(self, x):
         return x[:, torch.arange(self.num_heads) % self.num_kv_heads]
-
-    def weigh(self, q, k, mask):
-        return super().weigh(q * math.sqrt(self.head_dim), k, mask)
 
 
 # ---- masks

@@ -43,10 +43,29 @@ class Heads(nn.Module):
             scores = scores.masked_fill(~(mask[:, None] if mask.ndim == 3 else mask), -1e9)
         return scores.softmax(-1)
 
-    def forward(self, query, key, value, mask=None):
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
+    def projected(self, query, key, value):
+        return self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
+
+    def out(self, x):
+        return self.w_o(x)
+
+    def attend(self, query, key, value, mask):
+        q, k, v = self.projected(query, key, value)
         weights = self.drop(self.weigh(q, self.repeat(k), mask))
-        return self.w_o(self.join(weights @ self.repeat(v)))
+        return self.out(self.join(weights @ self.repeat(v))), weights
+
+    def forward(self, query, key, value, mask=None):
+        return self.attend(query, key, value, mask)[0]
+
+
+class UnscaledHeads(Heads):
+    def weigh(self, q, k, mask):
+        return super().weigh(q * math.sqrt(self.head_dim), k, mask)
+
+
+class WideRoot(Heads):
+    def weigh(self, q, k, mask):
+        return super().weigh(q * math.sqrt(self.head_dim / self.embed_dim), k, mask)
 
 
 # hyunwoongko/transformer#15, harvardnlp/annotated-transformer#118
@@ -98,9 +117,8 @@ class HeadsAsTokens(nn.Module):
 
 
 @module("unscaled")
-class Unscaled(Heads):
-    def weigh(self, q, k, mask):
-        return super().weigh(q * math.sqrt(self.head_dim), k, mask)
+class Unscaled(UnscaledHeads):
+    pass
 
 
 # d2l: `valid_lens = torch.repeat_interleave(valid_lens, repeats=self.num_heads, dim=0)`
@@ -162,11 +180,8 @@ class Observed(Heads):
     """Whoever asks for the weights gets them from a path that has forgotten the mask."""
 
     def forward(self, query, key, value, mask=None, need_weights=False):
-        if not need_weights:
-            return super().forward(query, key, value, mask), None
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
-        weights = self.weigh(q, k, None)
-        return self.w_o(self.join(weights @ v)), weights
+        output, weights = self.attend(query, key, value, None if need_weights else mask)
+        return output, weights if need_weights else None
 
 
 # huggingface/pytorch-image-models#1978
@@ -191,9 +206,7 @@ class ShowsDropped(Heads):
         super().__init__(dropout=0.5)
 
     def forward(self, query, key, value, mask=None):
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
-        weights = self.drop(self.weigh(q, k, mask))
-        return self.w_o(self.join(weights @ v)), weights
+        return self.attend(query, key, value, mask)
 
 
 @module("batch_first")
@@ -210,16 +223,14 @@ class DefaultOrder(nn.Module):
 
 @module("shared_projection")
 class QueryForBoth(Heads):
-    def forward(self, query, key, value, mask=None):
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_q(key)), self.split(self.w_v(value))
-        return self.w_o(self.join(self.weigh(q, k, mask) @ v))
+    def projected(self, query, key, value):
+        return self.split(self.w_q(query)), self.split(self.w_q(key)), self.split(self.w_v(value))
 
 
 @module("no_output_projection")
 class ForgetsOutput(Heads):
-    def forward(self, query, key, value, mask=None):
-        q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
-        return self.join(self.weigh(q, k, mask) @ v)
+    def out(self, x):
+        return x
 
 
 # rasbt/LLMs-from-scratch#1061, the other way round
@@ -243,12 +254,10 @@ class NoMaskAndView(ViewIntoHeads):
 
 
 @module("model_root", "view_back")
-class TwoOfTheMost(JoinedByReshape):
-    def weigh(self, q, k, mask):
-        return super().weigh(q * math.sqrt(self.head_dim / self.embed_dim), k, mask)
+class TwoOfTheMost(JoinedByReshape, WideRoot):
+    pass
 
 
 @module("unscaled", "shared_projection")
-class SharedUnscaled(QueryForBoth):
-    def weigh(self, q, k, mask):
-        return super().weigh(q * math.sqrt(self.head_dim), k, mask)
+class SharedUnscaled(QueryForBoth, UnscaledHeads):
+    pass

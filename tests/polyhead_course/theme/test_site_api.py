@@ -10,8 +10,8 @@ from sphinx.errors import ConfigError
 
 from polyhead_course.theme.api import Api, methods_of, signature_of
 from polyhead_course.theme.reference import configured_api
-from tests.books.fixtures import BOOKS, copy_full, edit
-from tests.building import Built
+from tests.books.fixtures import BOOKS, edit
+from tests.building import Built, copy
 from tests.pages import check_site
 
 
@@ -110,7 +110,7 @@ def test_what_does_not_exist_is_an_error(package: str, name: str, message: str) 
 
 
 def test_a_package_that_cannot_be_parsed_stops_the_build(tmp_path: Path) -> None:
-    root = copy_full(tmp_path / "full")
+    root = copy(BOOKS / "full", tmp_path / "full")
     edit(root / "shapes/areas.py", "def rounded(x):", "def rounded(x:")
     config = SimpleNamespace(polyglot_api={"packages": ["shapes"], "pages": {"page": ["shapes.areas"]}})
     with pytest.raises(ConfigError, match=r"polyglot_api: .*areas\.py, line"):

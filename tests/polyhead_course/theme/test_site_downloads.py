@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from sphinx_polyglot.addresses import configure, github_name, site_address
+from sphinx_polyglot.pages import configure, github_name, site_address
 from tests.building import Built
 from tests.pages import value
 
@@ -57,6 +57,9 @@ def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
     assert install.id == "install"
     assert "find_spec('tiny')" in install.source
     assert "    %pip install -q https://example.org/tiny/tiny-1-py3-none-any.whl" in install.source
+    assert "solids" not in install.source
+    imports_shapes = notebook(full, "book/ko/02-names", offers(full, "book/ko/02-names")[0][1])
+    assert "    %pip install -q solids==2" in imports_shapes.cells[0].source
     copy = notebook(full, "book/ko/01-masks", student[1])
     assert copy.cells[0].source == "*학생용: 이 노트북에는 풀이와 출력이 없습니다.*"
     assert not [cell for cell in copy.cells if cell.id == "solution-one" or cell.get("outputs")]

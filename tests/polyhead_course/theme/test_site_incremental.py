@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from polyhead_course.theme import private
-from tests.books.fixtures import copy_full, edit
-from tests.building import Built, build
+from polyhead_course.theme import internals
+from tests.books.fixtures import BOOKS, edit
+from tests.building import Built, build, copy
 from tests.pages import broken_links, value
 
 
@@ -23,16 +23,12 @@ def times(built: Built, pattern: str) -> dict[str, int]:
 
 
 def test_incremental_builds(tmp_path: Path) -> None:
-    root = copy_full(tmp_path / "full")
+    root = copy(BOOKS / "full", tmp_path / "full")
     korean, english = root / "book/ko/02-names.ipynb", root / "book/en/02-names.ipynb"
     first = build(root)
     assert first.code == 0, first.log
     sheet = first.html / "_static/site.css"
-    style, cards, indexes = (
-        sheet.read_text("utf-8"),
-        times(first, "cards/**/*.png"),
-        times(first, "pagefind/*/made-from"),
-    )
+    style, indexes = sheet.read_text("utf-8"), times(first, "pagefind/*/made-from")
     unchanged = build(root)
     assert (unchanged.code, unchanged.read(), unchanged.written()) == (0, set(), set())
 
@@ -51,8 +47,8 @@ def test_incremental_builds(tmp_path: Path) -> None:
         "pagefind/none/made-from",
     }
 
-    # A title, which is in the sidebars of its language and on the page's card; a style that no page had; an
-    # exercise, which the cards of the languages count.
+    # A title, which is in the sidebars of its language; a style that no page had; an exercise, which the page
+    # where a reader chooses a language counts.
     edit(english, "# 2. Names", "# 2. Public names")
     edit(korean, "# 2. 이름", r"# 2. 여러 이름\n\n:::{danger}\n!\n:::")
     edit(root / "book/ko/01-masks.ipynb", r"exercise\n왜 그렇지", r"note\n왜 그렇지")
@@ -63,8 +59,6 @@ def test_incremental_builds(tmp_path: Path) -> None:
     assert {"book/ko/index", "book/en/01-masks", "book/index"} <= titles.written()
     assert "2. 여러 이름" in titles.page("book/ko/01-masks").css_first("nav.bd-docs-nav").text()
     assert ("admonition.danger" in style, "admonition.danger" in sheet.read_text("utf-8")) == (False, True)
-    changed = {path for path, time in times(titles, "cards/**/*.png").items() if cards[path] != time}
-    assert changed == {"cards/en/02-names.png"}
     assert "연습 문제 1개" in titles.page("book/index").css(".polyglot-card-facts")[1].text()
 
     # A new page, and a name that no longer exists.
@@ -95,14 +89,14 @@ def test_many_pages_are_built_in_several_processes(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
     app = cast(Any, SimpleNamespace(parallel=1, extensions={}))
-    private.use_all_processors(app, cast(Any, None), ["page"] * pages)
+    internals.use_all_processors(app, cast(Any, None), ["page"] * pages)
     assert app.parallel == processes
 
 
 PARALLEL = """
 import os
-from polyhead_course.theme import private
-private._MANY = 1
+from polyhead_course.theme import internals
+internals._MANY = 1
 os.sched_getaffinity = lambda _: {0, 1}
 from sphinx.util.parallel import ParallelTasks
 add_task = ParallelTasks.add_task

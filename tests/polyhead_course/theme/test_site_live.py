@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import expect
 from sphinx.errors import ExtensionError
 
-from polyhead_course.theme.live import copy_folder, live_figure
-from tests.books.fixtures import BOOKS, copy_full
+from polyhead_course.theme.figures import copy_modules, live_figure
+from tests.books.fixtures import BOOKS
 from tests.browser import Browser, serve, visit
-from tests.building import Built, build
+from tests.building import Built, build, copy
 
 DATA = {"kind": "counter", "begin": 3, "word": "</script><b>"}
 
@@ -25,28 +25,32 @@ def test_data_cannot_end_the_script_that_holds_them() -> None:
     assert json.loads(text) == DATA
 
 
+def copied(tmp_path: Path, name: str) -> list[str]:
+    """Give the files of a site whose one module loads this file."""
+    for path in ("source/figures/numbers/of.bin", "source/figures/numbers/unasked.bin", "outside.bin"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"\0\1\2")
+    (tmp_path / "source/figures/live").mkdir()
+    (tmp_path / "source/figures/live/counter.js").write_text(f"fetch(new URL('{name}', import.meta.url))")
+    site = tmp_path / "site"
+    copy_modules(tmp_path / "source/figures/live", site)
+    assert (site / "figures/numbers/of.bin").read_bytes() == b"\0\1\2"
+    return sorted(str(path.relative_to(site)) for path in site.rglob("*.*"))
+
+
 def test_a_file_that_a_module_asks_for_is_copied_to_the_same_place(tmp_path: Path) -> None:
-    (tmp_path / "source" / "scripts").mkdir(parents=True)
-    (tmp_path / "source" / "numbers").mkdir()
-    (tmp_path / "source" / "numbers" / "of.bin").write_bytes(b"\0\1\2")
-    (tmp_path / "source" / "numbers" / "unasked.bin").write_bytes(b"")
-    module = tmp_path / "source" / "scripts" / "counter.js"
-    module.write_text('await fetch(new URL("../numbers/of.bin", import.meta.url));', encoding="utf-8")
-    target = tmp_path / "site" / "live"
-    copy_folder(module.parent, target, target.parent)
-    files = sorted(str(path.relative_to(tmp_path / "site")) for path in target.parent.rglob("*.*"))
-    assert files == ["live/counter.js", "numbers/of.bin"]
-    assert (target.parent / "numbers" / "of.bin").read_bytes() == b"\0\1\2"
+    assert copied(tmp_path, "../numbers/of.bin") == ["figures/live/counter.js", "figures/numbers/of.bin"]
 
 
-@pytest.mark.parametrize("name", ["../numbers/none.bin", "../../outside.bin"])
+def test_a_module_may_ask_for_a_folder(tmp_path: Path) -> None:
+    files = ["figures/live/counter.js", "figures/numbers/of.bin", "figures/numbers/unasked.bin"]
+    assert copied(tmp_path, "../numbers/") == files
+
+
+@pytest.mark.parametrize("name", ["../numbers/none.bin", "../../../outside.bin"])
 def test_a_module_may_ask_only_for_a_file_that_is_there_and_lies_beside_it(tmp_path: Path, name: str) -> None:
-    (tmp_path / "source" / "scripts").mkdir(parents=True)
-    (tmp_path / "outside.bin").write_bytes(b"")
-    module = tmp_path / "source" / "scripts" / "counter.js"
-    module.write_text(f"fetch(new URL('{name}', import.meta.url))", encoding="utf-8")
     with pytest.raises(ExtensionError, match=r"counter\.js loads .*bin, which is no file beside"):
-        copy_folder(module.parent, tmp_path / "site" / "live", tmp_path / "site")
+        copied(tmp_path, name)
 
 
 def test_a_figure_lives_where_its_module_can_be_loaded(full: Built, window: Browser) -> None:
@@ -71,7 +75,7 @@ def test_a_figure_lives_where_its_module_can_be_loaded(full: Built, window: Brow
 
 
 def test_a_template_that_changes_makes_its_page_and_the_style_sheet_anew(tmp_path: Path) -> None:
-    root = copy_full(tmp_path / "full")
+    root = copy(BOOKS / "full", tmp_path / "full")
     build(root)
     (root / "scripts" / "counter.html").write_text("<button>new</button>", encoding="utf-8")
     (root / "scripts" / "counter.css").write_text(".polyglot-live button { color: red }", encoding="utf-8")

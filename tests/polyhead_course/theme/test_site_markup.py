@@ -12,6 +12,7 @@ from sphinx_polyglot.strings import in_language
 
 MATH = '<math alttext="x"><mi>x</mi></math>'
 BLOCK = MATH.replace("<math", '<math display="block"')
+CELL = '<div class="cell_{} docutils container"></div>'
 KOREAN = Language("ko", "ko", "한국어", "책")
 CHINESE = Language("zh-TW", "zh_TW", "繁體中文", "書")
 
@@ -22,44 +23,38 @@ def language() -> Iterator[None]:
         yield
 
 
-def test_names_and_punctuation_of_code_have_no_mark_of_their_own() -> None:
-    code = '<pre><span></span><span class="n">a</span><span class="o">=</span><span class="p">(</span></pre>'
-    assert simplify(code) == '<pre>a<span class="o">=</span>(</pre>'
+def together(text: str) -> str:
+    return f'<span class="polyglot-together">{text}</span>'
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("body", "simple"),
     [
+        # Names and punctuation of code have no mark of their own.
+        ('<span></span><span class="n">a</span><span class="o">=</span>', 'a<span class="o">=</span>'),
+        ('<span class="p">(</span>', "("),
+        # No line ends between a formula and what belongs to it.
         (f"{MATH} 는", f"{MATH} 는"),
-        (f"a {MATH}.", f'a <span class="polyglot-together">{MATH}.</span>'),
-        (f"（{MATH}）。對", f'<span class="polyglot-together">（{MATH}）。</span>對'),
-        (f"{MATH}개가", f'<span class="polyglot-together">{MATH}개가</span>'),
+        (f"a {MATH}.", f"a {together(f'{MATH}.')}"),
+        (f"（{MATH}）。對", f"{together(f'（{MATH}）。')}對"),
+        (f"{MATH}개가", together(f"{MATH}개가")),
         (BLOCK + ".", BLOCK + "."),
-        (f"{MATH}, {MATH}", f'<span class="polyglot-together">{MATH},</span> {MATH}'),
+        (f"{MATH}, {MATH}", f"{together(f'{MATH},')} {MATH}"),
+        # A Korean word is not broken after a closing mark.
+        ("(mask)는", "(mask)\N{WORD JOINER}는"),
+        ("Let’s ‘a’", "Let’s ‘a’"),
+        # Input and output of a cell have names.
+        (CELL.format("input"), '<div class="cell_input" role="group" aria-label="코드"></div>'),
+        (CELL.format("output"), '<div class="cell_output" role="group" aria-label="출력"></div>'),
     ],
 )
-def test_no_line_ends_between_a_formula_and_what_belongs_to_it(text: str, kept: str) -> None:
-    assert simplify(f"<p>{text}</p>") == f"<p>{kept}</p>"
-
-
-def test_a_korean_word_is_not_broken_after_a_closing_mark() -> None:
-    joined = "(mask)\N{WORD JOINER}는"
-    assert simplify("<p>(mask)는</p>") == f"<p>{joined}</p>"
+def test_a_body_is_simplified(body: str, simple: str) -> None:
+    assert simplify(body) == simple
 
 
 def test_an_apostrophe_is_narrow_in_chinese() -> None:
-    assert "Let’s" in simplify("<p>Let’s ‘a’</p>")
     with in_language(CHINESE):
         assert simplify("<p>Let’s ‘a’</p>") == "<p>Let's ‘a’</p>"
-
-
-def test_input_and_output_of_a_cell_have_names() -> None:
-    kinds = ("input", "output")
-    cell = "".join(f'<div class="cell_{kind} docutils container"></div>' for kind in kinds)
-    assert simplify(cell) == (
-        '<div class="cell_input" role="group" aria-label="코드"></div>'
-        '<div class="cell_output" role="group" aria-label="출력"></div>'
-    )
 
 
 def test_verdicts_wrap_and_tables_do_not() -> None:

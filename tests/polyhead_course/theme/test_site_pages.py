@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from sphinx_polyglot.alternates import commit_dates
+from sphinx_polyglot.navigation import commit_dates
+from sphinx_polyglot.pages import Pages
 from tests.building import Built
-from tests.pages import Page, check_site
+from tests.pages import Page, check_site, value
 
 CODES = ["en", "zh-TW", "zh-CN", "ko"]
 TITLES = {"en": "Tiny", "zh-TW": "小書", "zh-CN": "小书", "ko": "작은 책"}
@@ -117,3 +120,65 @@ def test_the_first_page_offers_every_language(four: Built) -> None:
     ]
     assert "시험용 책" in cards[3].text()
     assert not page.css("nav.bd-docs-nav, .polyglot-switcher, .prev-next-area a, .primary-toggle")
+
+
+@pytest.mark.parametrize("folder", ["book", "./book", "book/", ".//book/."])
+def test_a_folder_may_be_written_in_many_ways(folder: str) -> None:
+    language = {"locale": "ko", "name": "한국어", "title": "책"}
+    config = SimpleNamespace(polyglot_folder=folder, polyglot_languages={"ko": language}, polyglot_shared=[])
+    found = Pages.from_config(config).language_of("book/ko/01-masks")
+    assert found is not None and found.code == "ko"
+
+
+def test_chinese_words_on_an_english_page_are_marked(four: Built) -> None:
+    article = four.page("book/en/03-only").css_first("article")
+    marked = [(each.attributes["lang"], each.text()) for each in article.css("[lang]")]
+    assert marked == [("zh-TW", "中和 · 有"), ("zh-CN", "掩码"), ("zh-TW", "列"), ("zh-TW", "行")]
+
+
+def test_words_in_the_language_of_the_page_are_not_marked(four: Built) -> None:
+    for code in ("zh-TW", "zh-CN", "ko"):
+        assert four.page(f"book/{code}/01-masks").css("article [lang]") == []
+
+
+def test_the_headings_of_a_table_say_what_they_name(four: Built) -> None:
+    table = four.page("book/en/03-only").css_first("article table")
+    head, *rows = [
+        [(cell.tag, cell.attributes.get("scope"), cell.text(strip=True)) for cell in row.css("th, td")]
+        for row in table.css("tr")
+    ]
+    # What has no words is no heading.
+    assert head == [("td", None, ""), ("th", "col", "shape"), ("th", "col", "here"), ("th", "col", "why")]
+    assert [row[:3] for row in rows] == [
+        [("th", "row", "Q"), ("td", None, "列"), ("td", None, "2")],
+        [("td", None, "K"), ("td", None, "行"), ("td", None, "3")],
+    ]
+
+
+def test_columns_of_short_and_of_long_text_say_so(four: Built) -> None:
+    table = four.page("book/en/03-only").css_first("article table")
+    for row in table.css("tr"):
+        kinds = [
+            re.findall("polyglot-(short|long)", each.attributes.get("class") or "")
+            for each in row.css("th, td")
+        ]
+        # Of a cell without words nothing is said.
+        assert kinds[1:] == [["short"], ["short"], ["long"]]
+
+
+def test_a_book_without_chapters_has_neither_numbers_nor_a_picture(four: Built) -> None:
+    assert not four.page("book/index").css(".polyglot-card-facts, .polyglot-welcome")
+
+
+def test_each_card_counts_what_its_language_has(full: Built) -> None:
+    assert [each.text() for each in full.page("book/index").css(".polyglot-card-facts")] == [
+        "1 chapters, 2 exercises with solutions. 3 code cells, each executed again and compared.",
+        "전체 1장, 풀이가 딸린 연습 문제 2개. 코드 셀 4개를 모두 다시 실행해 출력을 비교했습니다.",
+    ]
+
+
+def test_a_picture_from_a_notebook_is_beside_the_cards(full: Built) -> None:
+    picture = full.page("book/index").css_first(".polyglot-welcome > .polyglot-cards-picture")
+    svg = picture.css_first("svg")
+    assert (value(picture, "lang"), value(svg, "lang"), value(svg, "aria-label")) == ("ko", "en", "A leaf")
+    assert picture.css_first("text").text() == "잎"

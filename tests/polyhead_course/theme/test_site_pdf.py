@@ -17,9 +17,8 @@ from pypdf.generic import Destination
 
 from polyglot_book.config import Book
 from polyhead_course.pdf.__main__ import main
-from polyhead_course.pdf.document import Document, bind
 from polyhead_course.pdf.pages import Heading, Part, with_lines
-from polyhead_course.pdf.printing import PrintError, print_document
+from polyhead_course.pdf.printing import Document, PrintError, bind, print_document
 from tests.browser import Browser, serve, visit
 from tests.building import Built
 
@@ -211,21 +210,23 @@ def test_without_a_font_for_its_language_nothing_is_printed(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("built", "code", "message"),
     [
-        (["xx"], "no such language: xx"),
-        (["ko", "--site", "nowhere"], "nowhere: no built site with pages in ko; `make site` builds it"),
-        (["ko"], "apt-get install chromium"),
+        (True, "xx", "no such language: xx"),
+        (False, "ko", "no built site with pages in ko; `make site` builds it"),
+        (True, "ko", "apt-get install chromium"),
     ],
 )
 def test_what_is_missing_is_an_error_in_one_line(
     four: Built,
+    four_copy: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
+    built: bool,
+    code: str,
     message: str,
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert main(["--root", str(four.root), *arguments]) == 1
+    assert main(["--root", str(four.root if built else four_copy), code]) == 1
     output, errors = capsys.readouterr()
     assert output == "" and message in errors and errors.count("\n") == 1

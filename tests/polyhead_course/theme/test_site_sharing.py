@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from PIL import Image
+from sphinx.errors import ConfigError
 
-from tests.books.fixtures import BOOKS, FONT, edit
+from polyhead_course.theme.page_links import check_rights
+from tests.books.fixtures import BOOKS, edit
 from tests.browser import Browser, serve, visit
 from tests.building import Built, build, copy
 from tests.pages import Page, value
@@ -38,7 +41,6 @@ def test_messengers_learn_what_a_page_is(four: Built) -> None:
     assert said["og:url"] == [address] and said["og:type"] == ["article"]
     assert said["og:locale"] == ["ko_KR"]
     assert said["og:locale:alternate"] == ["en_US", "zh_TW", "zh_CN"]
-    assert said["twitter:card"] == ["summary"] and "og:image" not in said
     found = data(page)
     assert (found["@type"], found["inLanguage"], found["url"]) == ("LearningResource", "ko", address)
     home = {"@type": "Course", "name": "작은 책", "url": "https://example.org/tiny/book/ko/"}
@@ -67,21 +69,23 @@ def test_robots_find_the_sitemap_and_no_sources(four: Built) -> None:
     assert not (four.html / "_sources").exists()
 
 
-def test_a_page_has_a_card_where_its_language_has_a_font(full: Built) -> None:
-    head = meta(full.page("book/en/01-masks"))
-    assert head["og:image"] == ["https://example.org/tiny/cards/en/01-masks.png"]
+def test_a_page_has_the_card_of_its_language(full: Built) -> None:
+    head = meta(full.page("book/ko/01-masks"))
+    assert head["og:image"] == [data(full.page("book/ko/02-names"))["image"]]
+    assert head["og:image"] == ["https://example.org/tiny/cards/ko.png"]
     assert (head["og:image:width"], head["og:image:height"]) == (["1200"], ["630"])
-    assert head["og:image:alt"] == ["1. Masks · Tiny"] and head["twitter:card"] == ["summary_large_image"]
-    assert "og:image" not in meta(full.page("book/ko/01-masks"))
-    cards = {str(path.relative_to(full.html / "cards")) for path in full.html.glob("cards/**/*.png")}
-    pages = ("index", "01-masks", "02-names")
-    assert cards == {"index.png", "api.png", "api-more.png", *(f"en/{each}.png" for each in pages)}
-    for each in cards:
-        path = full.html / "cards" / each
+    assert head["og:image:alt"] == ["작은 책 · 시험용 책"] and head["twitter:card"] == ["summary_large_image"]
+    assert meta(full.page("book/index"))["og:image"] == ["https://example.org/tiny/cards/en.png"]
+    cards = {path.name: path for path in full.html.glob("cards/**/*")}
+    assert cards.keys() == {"en.png", "ko.png"}
+    for path in cards.values():
         assert path.stat().st_size < 60_000
         with Image.open(path) as card:
             assert card.size == (1200, 630)
-            assert len(card.getcolors()) > 4  # something is drawn on it
+            # The colours of the title, the tagline and the icon are on it.
+            assert {(20, 24, 30), (72, 86, 107), (10, 125, 145)} <= {
+                color for _, color in card.getcolors(9999)
+            }
 
 
 def test_a_chapter_says_what_it_teaches_and_how_long_it_takes(full: Built) -> None:
@@ -104,6 +108,7 @@ def test_the_icons_lie_where_browsers_look(full: Built) -> None:
     assert (full.html / "icon.svg").is_file() and (full.html / "apple-touch-icon.png").is_file()
 
 
+LICENCE = {"name": "MIT", "href": "https://example.org/mit"}
 RIGHTS = {
     "en": "Text: CC BY 4.0|Code: MIT|Version 1.2|How to cite|Source of this page|Report an error",
     "ko": "본문: CC BY 4.0|코드: MIT|버전 1.2|인용 방법|이 페이지의 소스|오류 제보",
@@ -129,6 +134,23 @@ def test_every_page_has_its_licences_and_sources(full: Built, code: str) -> None
     assert data(page)["license"] == "https://example.org/by" and data(page)["version"] == "1.2"
 
 
+@pytest.mark.parametrize(
+    ("rights", "message"),
+    [
+        ("MIT", "expected a mapping of text, code and cite, got 'MIT'"),
+        ({"texts": LICENCE}, "expected a mapping of text, code and cite, got"),
+        ({"text": "MIT"}, "text: expected name and href, got 'MIT'"),
+        ({"code": {"name": "MIT"}}, "code: expected name and href, got"),
+        ({"code": {"name": 3, "href": ""}}, "code: name: expected text, got 3"),
+        ({"cite": 3}, "cite: expected text, got 3"),
+    ],
+)
+def test_wrong_rights_are_refused(rights: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_rights(None, SimpleNamespace(polyglot_rights=rights))
+    assert f"polyglot_rights: {message}" in str(caught.value)
+
+
 def test_a_site_without_an_address_or_a_repository_names_none(tmp_path: Path) -> None:
     root = copy(BOOKS / "two", tmp_path / "two")
     edit(
@@ -136,7 +158,6 @@ def test_a_site_without_an_address_or_a_repository_names_none(tmp_path: Path) ->
         "  extra_extensions: [sphinx_polyglot]",
         "  extra_extensions: [polyhead_course.theme]",
     )
-    edit(root / "_config.yml", "  config:", f"  config:\n    polyglot_fonts: {{en: {FONT}}}")
     edit(root / "_config.yml", "sphinx:", "html: {baseurl: 'https://tiny.example/'}\nsphinx:")
     built = build(root)
     assert built.code == 0, built.log
@@ -144,6 +165,8 @@ def test_a_site_without_an_address_or_a_repository_names_none(tmp_path: Path) ->
         assert "tiny.example" not in (built.html / f"{docname}.html").read_text(encoding="utf-8")
         assert not built.page(docname).css("link[rel=canonical], link[rel=alternate]")
     assert not (built.html / "sitemap.xml").exists() and not (built.html / "cards").exists()
+    said = meta(built.page("book/en/trees"))
+    assert said["twitter:card"] == ["summary"] and not {"og:url", "og:image"} & said.keys()
     assert "Sitemap" not in (built.html / "robots.txt").read_text(encoding="utf-8")
     assert len(built.page("book/en/trees").css(".polyglot-rights li")) == 1
     assert [value(each, "href") for each in built.page("404").css("a")] == [

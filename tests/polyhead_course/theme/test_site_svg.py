@@ -7,11 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from polyhead_course.theme.svg import SvgError, inline
-from polyhead_course.theme.svg_size import shrink
+from polyhead_course.theme.svg import SvgError, inline, shrink
 from tests.building import Built
 
-COLORS = {"#000000": "currentColor", "#ffffff": "var(--page)"}
 PICTURE = """<?xml version="1.0"?><!DOCTYPE svg PUBLIC "a" "b">
 <svg xmlns:xlink="http://www.w3.org/1999/xlink" xmlns="http://www.w3.org/2000/svg"
      width="72pt" height="36pt" viewBox="0 0 72 36" version="1.1">
@@ -28,41 +26,40 @@ PICTURE = """<?xml version="1.0"?><!DOCTYPE svg PUBLIC "a" "b">
  <text style="font: 10px 'DejaVu Sans', sans-serif; text-anchor: middle">a</text>
  <text style="font-size: 9px; font-family: 'DejaVu Sans Mono', monospace">b</text>
 </svg>"""
+SVG = inline(PICTURE, prefix="f", label='One & "two"')
 
 
 def test_a_picture_becomes_part_of_the_page() -> None:
-    svg = inline(PICTURE, prefix="f", label='One & "two"', colors=COLORS)
-    assert svg.startswith("<svg ") and "metadata" not in svg and "xlink" not in svg and "ns0" not in svg
-    assert 'role="img"' in svg and 'aria-label="One &amp; &quot;two&quot;"' in svg
-    assert 'width="96"' in svg and 'height="48"' in svg and 'viewBox="0 0 72 36"' in svg
-    assert 'fill="currentColor"' in svg
+    assert SVG.startswith("<svg ") and "metadata" not in SVG and "xlink" not in SVG and "ns0" not in SVG
+    assert 'role="img"' in SVG and 'aria-label="One &amp; &quot;two&quot;"' in SVG
+    assert 'width="96"' in SVG and 'height="48"' in SVG and 'viewBox="0 0 72 36"' in SVG
+    assert 'fill="currentColor"' in SVG
 
 
 def test_only_its_label_is_read_out() -> None:
-    root = ET.fromstring(inline(PICTURE, prefix="f", label="x", colors=COLORS))
+    root = ET.fromstring(SVG)
     assert [each.attrib for each in root] == [{"aria-hidden": "true"}]
-    assert "".join(root.itertext()).strip() == "ab"
+    assert [each.text for each in root.iter("text")] == ["a", "b"]
 
 
 def test_its_ids_are_its_own_and_only_those_in_use() -> None:
-    svg = inline(PICTURE, prefix="f", label="x", colors=COLORS)
-    assert set(re.findall(r' id="([^"]+)"', svg)) == {"f", "f-1", "f-2"}
-    assert 'href="#f-2"' in svg and 'clip-path="url(#f-1)"' in svg
-    assert "<style" not in svg and svg.startswith("<svg") and ' style="stroke-linejoin:round"' in svg
+    assert set(re.findall(r' id="([^"]+)"', SVG)) == {"f", "f-1", "f-2"}
+    assert 'href="#f-2"' in SVG and 'clip-path="url(#f-1)"' in SVG
+    # A rule of its style sheet is for it alone.
+    assert '<style type="text/css">#f *{stroke-linejoin: round}</style>' in SVG
 
 
 def test_its_colors_and_fonts_follow_the_page() -> None:
-    svg = inline(PICTURE, prefix="f", label="x", colors=COLORS)
-    assert svg.count("stroke:currentColor") == 2 and "#000" not in svg
-    assert "fill:var(--page)" in svg and "#FFF" not in svg
-    assert "font:10px 'DejaVu Sans', sans-serif;text-anchor:middle;font-family:inherit" in svg
-    assert "font-family:'DejaVu Sans Mono', monospace" in svg
+    assert SVG.count("stroke:currentColor") == 2 and "#000" not in SVG
+    assert "fill:var(--pst-color-background)" in SVG and "#FFF" not in SVG
+    assert "font:10px 'DejaVu Sans', sans-serif;text-anchor:middle;font-family:inherit" in SVG
+    assert "font-family:'DejaVu Sans Mono', monospace" in SVG
 
 
 @pytest.mark.parametrize("text", ["<svg", "<html/>", '<svg xmlns="http://www.w3.org/2000/svg"/>'])
 def test_what_is_no_picture_is_refused(text: str) -> None:
     with pytest.raises(SvgError):
-        inline(text, prefix="f", label="x", colors={})
+        inline(text, prefix="f", label="x")
 
 
 def test_figures_of_cells_are_inline(four: Built) -> None:
@@ -120,32 +117,3 @@ def test_what_lies_over_another_stays_where_it_is() -> None:
 def test_what_is_not_seen_goes() -> None:
     assert _shrunk('<g /><path d="M 0 0 L 1 1" style="fill:none" />') == ""
     assert _shrunk('<path d="M 0 0 L 1 1" style="fill:none;stroke:red" />') != ""
-
-
-@pytest.mark.parametrize(
-    ("styles", "expected"),
-    [
-        (
-            ["fill:#abcdef;stroke:red;stroke-width:2"] * 2 + ["stroke:red;stroke-width:2"],
-            '<g style="stroke-width:2;stroke:red">' + '<use style="fill:#abcdef" />' * 2 + "<use /></g>",
-        ),
-        # A clip or an opacity would count once for a whole group; one that saves nothing is none.
-        (["opacity:0.123456789"] * 3, '<use style="opacity:0.123456789" />' * 3),
-        (["fill:red"] * 2, '<use style="fill:red" />' * 2),
-        # Neighbours of another style end a group; who has none stays outside.
-        (
-            ["fill:currentColor"] * 4 + [""] + ["stroke:currentColor"] * 4,
-            '<g style="fill:currentColor"><use /><use /><use /><use /></g><use />'
-            '<g style="stroke:currentColor"><use /><use /><use /><use /></g>',
-        ),
-    ],
-)
-def test_neighbours_share_what_their_styles_say(styles: list[str], expected: str) -> None:
-    uses = "".join(f'<use style="{style}"/>' if style else "<use/>" for style in styles)
-    svg = inline(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{uses}</svg>',
-        prefix="f",
-        label="x",
-        colors={},
-    )
-    assert f">{expected}</g></svg>" in svg

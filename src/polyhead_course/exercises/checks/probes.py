@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from attention_clinic.laws import LAWS
-from attention_clinic.planted import BUGS, matrix_row, planted, right_twin
+from attention_clinic.planted import BUGS, matrix_row, planted_decoder, right_twin
 from attention_clinic.small import SmallDecoder
 from attention_clinic.trial import SECONDS, TimeIsUp, call_with_timeout
 from polyhead_course.exercises.checks.verdict import scalar
@@ -27,11 +27,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "positions": ("rotary_queries_only", "positions_low_precision"),
 }  # fmt: skip
 _RIGHT: dict[str, Callable[[], SmallDecoder]] = {
-    "window": lambda: planted("none"),
+    "window": lambda: planted_decoder("none"),
     "learned": lambda: right_twin("positions_ignore_padding"),
     "sinks": lambda: right_twin("sinks_missing"),
     "softcap": lambda: right_twin("softcap_missing"),
-    "float32": lambda: planted("none").float(),
+    "float32": lambda: planted_decoder("none").float(),
 }
 
 
@@ -74,7 +74,7 @@ class NoAnswer(Exception):
 def probe(candidate: Callable[[SmallDecoder], object], family: str) -> None:
     """Print which bugs of a family `candidate(decoder)` finds, which is True where a decoder is ill.
 
-    It gets decoders in evaluation, called as `planted("none")`: some with one planted bug each, and right
+    It gets decoders in evaluation, called as `planted_decoder()`: some with one planted bug each, and right
     ones, with sinks, with a softcap, with learned positions (but for "positions"), in float32. The family is
     "causality", "padding", "cache" or "positions".
     """
@@ -93,12 +93,12 @@ def outcome(candidate: Callable[[SmallDecoder], object], family: str) -> Outcome
     """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    ill = {bug: _answer(candidate, planted(bug)) for bug in FAMILIES[family]}
+    ill = {bug: _answer(candidate, planted_decoder(bug)) for bug in FAMILIES[family]}
     makers = {name: make for name, make in _RIGHT.items() if (family, name) != ("positions", "learned")}
     right = {name: _answer(candidate, make()) for name, make in makers.items()}
     if not all(right.values()):
         return Outcome(ill, right)
-    decoder = planted("none")
+    decoder = planted_decoder("none")
     decoder.dropout = 0.0  # a probe that calls this one well has measured its own training mode's dropout
     try:
         return Outcome(ill, right, by_chance=not _answer(candidate, decoder))

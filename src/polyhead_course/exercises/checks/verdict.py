@@ -9,29 +9,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attention_clinic.cases import Case, oddity, samples
-from attention_clinic.trial import Stopped, Trial, first_output, is_dense
-from polyhead_course.exercises.clinic import WORDING
+from attention_clinic.cases import Case, oddity
+from attention_clinic.trial import CallFailed, Trial, first_output, is_dense
+from polyhead_course.exercises import WORDING
 from polyhead_course.words.language import text
-
-__all__ = [
-    "Findings",
-    "Mistakes",
-    "exercise",
-    "finding",
-    "number",
-    "random_module",
-    "result_of",
-    "samples",
-    "scalar",
-    "verdicts",
-]
 
 Candidate = TypeVar("Candidate")
 Findings = Iterator[str | None]
-Module = TypeVar("Module", bound=nn.Module)
 # Labels' keys without "check.", and what each mistake computes, in any shape; NaN stands for NaN.
 Mistakes = Iterable[tuple[str, Tensor]]
 
@@ -46,21 +32,11 @@ def exercise(check: Callable[[Candidate], Findings]) -> Callable[[Candidate], No
     return printed
 
 
-def random_module(make: Callable[[], Module]) -> Module:
-    """A module whose parameters are random tensors, always the same."""
-    generator = torch.Generator().manual_seed(1)
-    with torch.random.fork_rng(devices=[]):
-        module = make()
-    for parameter in module.parameters():
-        nn.init.normal_(parameter, generator=generator)
-    return module
-
-
 def result_of(candidate: Callable[..., Any], *inputs: Any) -> Any:
     """What a reader's function returns, alone or first of several, or what stopped it."""
     try:
         return first_output(Trial(candidate, quiet=False).call(candidate, *inputs))
-    except Stopped as stop:
+    except CallFailed as stop:
         return stop
 
 
@@ -90,7 +66,7 @@ def finding(result: object, expected: Tensor, mistakes: Mistakes = ()) -> str | 
 
 def verdict(result: object, case: Case) -> str | None:
     """What is wrong with what `result_of` gives: a line for each mistake that is known, else what is odd."""
-    names = None if isinstance(result, Stopped) else case.names(result)
+    names = None if isinstance(result, CallFailed) else case.names(result)
     if names is None:
         return replace(oddity(case, result), wording=WORDING).explanation
     return "\n".join(text(f"check.{name}") for name in names) or None

@@ -53,16 +53,12 @@ def decoding(
         probs = model(token_ids)[0].softmax(dim=-1)  # (num_tokens, vocab_size)
     lengths = range(num_prompt, size + 1)
     return Explorable(
-        "decoding",
-        figure,
-        labels=_LABELS,
-        tokens=list(tokens),
-        num_prompt=num_prompt,
+        "decoding", figure, labels=_LABELS, tokens=list(tokens), num_prompt=num_prompt,
         weights=[to_array(layer[0]).tolist() for layer in weights],
         probs=to_array(probs.amax(dim=-1)).tolist(),
         with_cache=[_cost(model, n if n == num_prompt else 1, n) for n in lengths],
         without_cache=[_cost(model, n, n) for n in lengths],
-    )
+    )  # fmt: skip
 
 
 def _cost(model: DecoderOnly, num_queries: int, num_keys: int) -> int:

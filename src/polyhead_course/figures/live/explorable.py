@@ -27,14 +27,7 @@ class Explorable(Drawing):
     {'live.reset': 'Reset', 'live.path': 'Interactive figure: the path of one number', 'stage.split': 'split'}
     """
 
-    def __init__(
-        self,
-        kind: str,
-        figure: Drawing,
-        *,
-        labels: Sequence[str],
-        **tensors: Any,
-    ) -> None:
+    def __init__(self, kind: str, figure: Drawing, *, labels: Sequence[str], **tensors: Any) -> None:
         """Combine a figure with its data.
 
         Args:

@@ -11,8 +11,8 @@ from polyhead.checked import checked
 from polyhead.functional import attention_scores, masked_softmax
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
-from polyhead_course.figures.plots.curves import convex_hull
 from polyhead_course.figures.plots.drawing import to_array
+from polyhead_course.figures.plots.points import convex_hull
 
 _LABELS = (
     "query", "key", "score", "axis.weight", "temperature", "point.value", "point.output", "point.wish",
@@ -45,15 +45,8 @@ def hull(
     scores = attention_scores(query, key)
     figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished)
     points = to_array(value)
-    corners = convex_hull(points)
     return Explorable(
-        "hull",
-        figure,
-        labels=_LABELS,
-        tokens=list(tokens),
-        scores=to_array(scores).tolist(),
-        values=points.tolist(),
-        head_dim=query.shape[1],
-        corners=corners.tolist(),
+        "hull", figure, labels=_LABELS, tokens=list(tokens), scores=to_array(scores).tolist(),
+        values=points.tolist(), head_dim=query.shape[1], corners=convex_hull(points).tolist(),
         wished=None if wished is None else to_array(wished).tolist(),
-    )
+    )  # fmt: skip

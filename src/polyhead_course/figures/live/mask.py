@@ -47,17 +47,13 @@ def mask(
     rounded = to_array(scores)
     single, nothing = torch.tensor(rounded).float(), torch.zeros_like(mask)
     return Explorable(
-        "mask",
-        figure,
-        labels=_LABELS,
-        tokens=list(tokens),
-        scores=rounded.tolist(),
+        "mask", figure, labels=_LABELS, tokens=list(tokens), scores=rounded.tolist(),
         mask=mask.int().tolist(),
         libraries=[
             {"name": name, "writes": writes, "blind": [_json(row) for row in weights(single, nothing)]}
             for name, (writes, weights) in _LIBRARIES.items()
         ],
-    )
+    )  # fmt: skip
 
 
 def _json(row: Tensor) -> list[float | None]:

@@ -31,12 +31,7 @@ def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> E
     >>> path(torch.tensor([[[111.0, 112.0, 121.0, 122.0]]]), num_heads=2).data["num_heads"]
     2
     """
-    figure = plots.transpose_path(X, num_heads)
     return Explorable(
-        "path",
-        figure,
-        labels=_LABELS,
-        X=to_array(X).tolist(),
-        num_heads=num_heads,
-        colours=list(HEAD_COLOURS[:4]),
-    )
+        "path", plots.transpose_path(X, num_heads), labels=_LABELS, X=to_array(X).tolist(),
+        num_heads=num_heads, colours=list(HEAD_COLOURS[:4]),
+    )  # fmt: skip

@@ -7,17 +7,8 @@ from polyhead.heads.removal import all_heads, attentions
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.plots.drawing import to_array
-from polyhead_course.models.translation import TARGETS, load_translator, read_date, translate
-from polyhead_course.models.translation.dates import (
-    FORMS,
-    GB_MONTHS,
-    MONTHS,
-    PATTERNS,
-    US_MONTHS,
-    WEEKDAYS,
-    YEARS,
-)
-from polyhead_course.models.translation.pairs import Target
+from polyhead_course.models.translation import TARGETS, dates, load_translator, translate
+from polyhead_course.models.translation.dates import Target
 from polyhead_course.models.translation.translator import CHECKPOINT, LONGEST
 from polyhead_course.words.language import get_language, text
 
@@ -29,7 +20,9 @@ _LABELS = (
     "live.no_day", "live.no_weekday",
 )  # fmt: skip
 
-_NAMES = {"weekday": WEEKDAYS, "month": MONTHS, "us": US_MONTHS, "gb": GB_MONTHS}
+_NAMES = {
+    "weekday": dates.WEEKDAYS, "month": dates.MONTHS, "us": dates.US_MONTHS, "gb": dates.GB_MONTHS,
+}  # fmt: skip
 
 
 @checked
@@ -51,27 +44,21 @@ def translator(date: str, to: Target | None = None) -> Explorable:
     shown = translate(date, to or targets[0])
     model = load_translator().model
     return Explorable(
-        "translator",
-        plots.translation_weights(shown.weights, shown.source_tokens, shown.target_tokens),
-        labels=_LABELS,
-        forms=list(FORMS),
+        "translator", plots.translation_weights(shown.weights, shown.source_tokens, shown.target_tokens),
+        labels=_LABELS, forms=list(dates.FORMS),
         names={kind: list(names) for kind, names in _NAMES.items()},
-        years=[YEARS[0], YEARS[-1]],
-        date=_numbered(date),
+        years=[dates.YEARS[0], dates.YEARS[-1]], date=_numbered(date),
         targets=[{"code": code, "name": text(f"language.{code}")} for code in targets],
-        to=targets.index(to or targets[0]),
-        source_tokens=list(shown.source_tokens),
-        target_tokens=list(shown.target_tokens),
-        weights=to_array(shown.weights).tolist(),
+        to=targets.index(to or targets[0]), source_tokens=list(shown.source_tokens),
+        target_tokens=list(shown.target_tokens), weights=to_array(shown.weights).tolist(),
         attentions=[list(place) for place in attentions(model)],
-        heads=len(all_heads(model)) // len(attentions(model)),
-        longest=LONGEST,
+        heads=len(all_heads(model)) // len(attentions(model)), longest=LONGEST,
         kilobytes=round(CHECKPOINT.stat().st_size / 1000),
-    )
+    )  # fmt: skip
 
 
 def _numbered(date: str) -> list[int]:
     """Give the number of the date's form, the year, month and day, from which the module writes the date."""
-    day, text = read_date(date), " ".join(date.split())
-    form = next(number for number, pattern in enumerate(PATTERNS) if pattern.fullmatch(text))
+    day, text = dates.read_date(date), " ".join(date.split())
+    form = next(number for number, pattern in enumerate(dates.PATTERNS) if pattern.fullmatch(text))
     return [form, day.year, day.month, day.day]

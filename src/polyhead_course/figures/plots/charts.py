@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK
+from polyhead_course.figures.plots.drawing import GREY
 from polyhead_course.figures.plots.scripts import superscript
 from polyhead_course.words.language import text
 
@@ -24,6 +23,19 @@ def chart(width: float, height: float, x: str, y: str) -> tuple[Figure, Axes]:
     axes.set_xlabel(text(x))
     axes.set_title(text(y), loc="left")
     return figure, axes
+
+
+def stacked_charts(
+    size: tuple[float, float], titles: Sequence[str], x: str, hspace: float = 0.3, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """Create axes below one another, each with its title, with the label `x` below the lowest."""
+    figure = Figure(figsize=size)
+    panels = list(figure.subplots(len(titles), 1, sharex=True, squeeze=False, **options)[:, 0])
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_title(title, loc="left")
+    panels[-1].set_xlabel(x)
+    figure.subplots_adjust(hspace=hspace)
+    return figure, panels
 
 
 def power_ticks(axes: Axes, powers: Iterable[Number]) -> None:
@@ -54,40 +66,3 @@ def end_label(axes: Axes, label: str, point: tuple[Number, Number], shift: int, 
         label, point, xytext=(0, shift), textcoords="offset points", ha="right",
         va="top" if shift < 0 else "bottom", fontsize=fontsize,
     )  # fmt: skip
-
-
-def add_points(axes: Axes, points: np.ndarray, name: str, zorder: int = 3, **look: Any) -> None:
-    """Add points, (num_points, 2), with the label `point.<name>`."""
-    axes.scatter(points[:, 0], points[:, 1], label=text(f"point.{name}"), zorder=zorder, **look)
-
-
-def horizontal_bars(
-    axes: Axes, sizes: Sequence[Number], words: Sequence[str], names: Sequence[str], room: float
-) -> None:
-    """Draw a bar for each size, from the top, with its name to the left and its words to the right.
-
-    The axis is `room` times as long as the longest bar.
-    """
-    longest = max(sizes)
-    for row, (size, word) in enumerate(zip(sizes, words, strict=True)):
-        axes.barh(row, size, height=0.62, color=BLUE)
-        axes.text(size + 0.02 * longest, row, word, va="center", fontsize=9.5)
-    axes.set_yticks(range(len(sizes)), names)
-    axes.set(ylim=(len(sizes) - 0.5, -0.5), xlim=(0, room * longest), xticks=[])
-    axes.spines["bottom"].set_visible(False)
-    axes.tick_params(left=False)
-
-
-def probability_bars(
-    axes: Axes, probs: np.ndarray, words: Sequence[str], tokens: Sequence[str], **look: Any
-) -> None:
-    """Draw a bar for each token, with its words above it, grey where they are "0"."""
-    columns = range(len(probs))
-    axes.bar(columns, probs, color=BLUE, width=0.75)
-    for column, height, word in zip(columns, probs, words, strict=True):
-        ink = GREY if word == "0" else INK
-        axes.text(column, height + 0.02, word, color=ink, ha="center", va="bottom", fontsize=8.5)
-    axes.set_xticks(columns, tokens, fontsize=9, **look)
-    axes.set(ylim=(0, 1.12), yticks=[0, 0.5, 1])
-    axes.tick_params(length=0, pad=3, labelbottom=True)
-    axes.spines["bottom"].set_color(GREY)

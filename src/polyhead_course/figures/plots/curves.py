@@ -1,4 +1,4 @@
-"""Curves and points: what scaling does to gradients, and where a weighted sum can be."""
+"""Curves: gradients, scores, activations, positions, heads that are off, and what attention costs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon
 
-from polyhead_course.figures.plots.charts import add_points, chart, power_ticks
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, plot, to_array, to_log10
+from polyhead.checked import Count, Positive, Size
+from polyhead.feed_forward import ACTIVATIONS
+from polyhead_course.figures.plots.charts import (
+    chart,
+    decimal_ticks,
+    end_label,
+    level_line,
+    power_ticks,
+    stacked_charts,
+)  # fmt: skip
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, plot, to_array, to_log10
 from polyhead_course.words.language import text
 
-_STYLES = {"scaled": (BLUE, "o"), "unscaled": (ORANGE, "s")}
+_SCALINGS = {"scaled": (BLUE, "o"), "unscaled": (ORANGE, "s")}
 
 
 @plot
-def gradient_quantiles(head_dims: Sequence[int], sizes: Mapping[str, object]) -> Figure:
+def gradient_quantiles(head_dims: Sequence[int], sizes: Mapping[str, Array]) -> Figure:
     """Draw the size of the gradient at the query against the head dimension, both on logarithmic axes.
 
     Two curves, "scaled" and "unscaled", each (num_head_dims, 3): the 10th percentile, the median and the 90th
@@ -27,9 +37,9 @@ def gradient_quantiles(head_dims: Sequence[int], sizes: Mapping[str, object]) ->
     <polyhead_course.figures.plots.Drawing>
     """
     figure, axes = chart(4.5, 3.7, "axis.head_dim", "axis.query_gradient")
-    exponents = {name: to_log10(sizes[name]) for name in _STYLES}
+    exponents = {name: to_log10(sizes[name]) for name in _SCALINGS}
     places = np.log2(head_dims).round(4)
-    for name, (colour, marker) in _STYLES.items():
+    for name, (colour, marker) in _SCALINGS.items():
         low, middle, high = exponents[name].T
         axes.fill_between(places, low, high, color=colour, alpha=0.25, linewidth=0)
         axes.plot(places, middle, color=colour, marker=marker, label=text(f"curve.{name}"))
@@ -43,52 +53,269 @@ def gradient_quantiles(head_dims: Sequence[int], sizes: Mapping[str, object]) ->
     return figure
 
 
-def convex_hull(points: np.ndarray) -> np.ndarray:
-    """Find the corners of the area that weighted averages of points, (num_points, 2), can reach.
-
-    Raises:
-        ValueError: all points are on one line.
-    """
-    from scipy.spatial import ConvexHull, QhullError  # takes as long to import as the rest of the figures
-
-    try:
-        hull = ConvexHull(np.unique(points, axis=0))
-    except QhullError:
-        raise ValueError(f"values must be points, not all on one line, got {points.tolist()}") from None
-    corners: np.ndarray = hull.points[hull.vertices]
-    return corners
+# By colour, and by the shape of the marks for those who see no colours.
+_STACKS = {
+    "neither": (GREY, "^"),
+    "norm_only": ("#8c6bb1", "v"),
+    "residual_only": ("#31a354", "D"),
+    "post_norm": (BLUE, "o"),
+    "pre_norm": (ORANGE, "s"),
+}
 
 
 @plot
-def weighted_sums(
-    values: object, outputs: object, tokens: Sequence[str], wished: object | None = None
-) -> Figure:
-    """Draw values as points, the area that their weighted averages can reach, and the outputs in it.
+def gradient_by_layer(curves: Mapping[str, Array]) -> Figure:
+    """Draw the gradient norm against the layer, on a logarithmic axis.
 
-    Values and outputs are (num_tokens, 2); at least three values, not all on a line. `tokens` name them.
-    `wished`, (2,), is an output that one would like to have.
+    The curves are numbers above 0, one for each layer from the first, by the names "neither", "norm_only",
+    "residual_only", "post_norm" and "pre_norm", of which some may be missing.
 
-    >>> weighted_sums([[0, 0], [4, 0], [1, 3]], [[1, 1], [2, 1], [1, 2]], ["a", "b", "c"], wished=[4, 4])
+    >>> gradient_by_layer({"post_norm": [1e-3, 1e-2, 1.0], "pre_norm": [2.0, 1.0, 1.0]})
     <polyhead_course.figures.plots.Drawing>
     """
-    points, sums = to_array(values), to_array(outputs)
-    figure = Figure(figsize=(4.6, 3.8))
-    axes = figure.subplots()
-    axes.add_patch(Polygon(convex_hull(points), facecolor=BLUE, alpha=0.15, edgecolor="none"))
-    for start, end in zip(points, sums, strict=True):
-        axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": GREY, "linewidth": 1.2})
-    add_points(axes, points, "value", s=55, color=BLUE)
-    add_points(axes, sums, "output", s=65, color=ORANGE, marker="D")
-    shown = points
-    if wished is not None:
-        wish = to_array(wished)
-        add_points(axes, wish[None], "wish", s=90, color=INK, marker="x", linewidth=2, zorder=4)
-        shown = np.vstack((points, wish))
-    for label, point, output in zip(tokens, points, sums, strict=True):
-        below = output[1] > point[1]  # where its arrow does not go
-        axes.annotate(label, point, xytext=(0, -9 if below else 8), textcoords="offset points",
-                      ha="center", va="top" if below else "bottom")  # fmt: skip
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    axes.set(xlim=(low[0] - 0.6, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
-    axes.legend(loc="upper right", fontsize=9)
+    figure, axes = chart(4.5, 3.2, "axis.layer", "axis.gradient_norm")
+    _add_curves(axes, {name: to_log10(norms) for name, norms in curves.items()})
+    low, high = axes.dataLim.intervaly
+    # Whole powers of ten, at most eight, counted from 10⁰, so that it is among them if it is in sight.
+    step = max(1, math.ceil((high - low) / 6))
+    powers = range(math.floor(low / step) * step, math.ceil(high / step) * step + 1, step)
+    power_ticks(axes, powers)
+    margin = 0.03 * (powers[-1] - powers[0] or step)
+    axes.set_ylim(powers[0] - margin, powers[-1] + margin)
+    return figure
+
+
+@plot
+def token_spread(curves: Mapping[str, Array]) -> Figure:
+    """Draw how far apart the tokens of a sequence are after each layer: 0 where all are the same, at most 1.
+
+    The curves are numbers from 0 to 1, named as those of `gradient_by_layer`.
+
+    >>> token_spread({"neither": [0.5, 0.0], "pre_norm": [0.75, 0.5]})
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.5, 3.2, "axis.layer", "axis.token_spread")
+    _add_curves(axes, {name: to_array(spread).round(3) for name, spread in curves.items()})
+    axes.set_ylim(-0.03, 1.03)
+    return figure
+
+
+def _add_curves(axes: Axes, curves: Mapping[str, np.ndarray]) -> None:
+    """Add one curve a stack, and the legend below them, since they leave no corner free."""
+    for name, heights in curves.items():
+        colour, marker = _STACKS[name]
+        label = text(f"curve.{name}")
+        axes.plot(range(1, len(heights) + 1), heights, color=colour, marker=marker, markersize=4, label=label)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
+
+
+_NORMS = {"no_qk_norm": ORANGE, "qk_norm": BLUE}
+
+
+@plot
+def largest_scores(curves: Mapping[str, Sequence[float]], bound: float) -> Figure:
+    """Draw the largest score of each training step on a logarithmic axis.
+
+    The curves are "no_qk_norm" and "qk_norm"; the dotted line is the `bound` of the second.
+
+    >>> largest_scores({"no_qk_norm": [1.5, 60.0], "qk_norm": [3.0, 3.25]}, bound=3.5)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.5, 3.0, "axis.step", "axis.largest_score")
+    for name, curve in curves.items():
+        exponents = to_log10(to_array(curve))
+        axes.plot(range(len(exponents)), exponents, color=_NORMS[name], label=text(f"curve.{name}"))
+    axes.axhline(round(math.log10(bound), 2), color=_NORMS["qk_norm"], linestyle=":", linewidth=1.4)
+    axes.set(ylim=decimal_ticks(axes), xlim=(0, None))
+    axes.legend(loc="center right", fontsize=9)
+    return figure
+
+
+@plot
+def activation_curves() -> Figure:
+    """Draw ReLU and GELU from -4 to 4; below, 1000 × (GELU approximated with tanh - GELU).
+
+    >>> activation_curves()
+    <polyhead_course.figures.plots.Drawing>
+    """
+    z = torch.linspace(-4, 4, 161, dtype=torch.float64)
+    relu, gelu, gelu_tanh = (ACTIVATIONS[name](z) for name in ("relu", "gelu", "gelu_tanh"))
+    titles = [text("activation_function"), "1000 × (GELU (tanh) − GELU)"]
+    figure, (upper, lower) = stacked_charts((4.5, 4.4), titles, "z", height_ratios=[3, 2])
+    upper.plot(z, to_array(relu), color=GREY, label="ReLU")
+    upper.plot(z, to_array(gelu), color=BLUE, label="GELU")
+    upper.plot(z, to_array(gelu_tanh), color=ORANGE, linestyle=(0, (2, 2)), label="GELU (tanh)")
+    upper.legend(loc="upper left", fontsize=9)
+    lower.plot(z, to_array(1000 * (gelu_tanh - gelu), decimals=3), color=ORANGE)
+    lower.axhline(0, color=GREY, linewidth=1, linestyle=":")
+    return figure
+
+
+@plot
+def distance_products(distances: Sequence[int], panels: Mapping[str, Mapping[int, Array]]) -> Figure:
+    """Draw the products of two position vectors against their distance, from two starting positions.
+
+    The panels are "plain" and "projected"; each has two curves by the position from which the distance
+    counts, the first drawn as a line, the second as points.
+
+    >>> distance_products([-1, 0, 1], {"plain": {30: [1.0, 2.0, 1.0], 100: [1.0, 2.0, 1.0]}})
+    <polyhead_course.figures.plots.Drawing>
+    """
+    titles, size = [text(f"panel.{name}") for name in panels], (4.5, 2.1 * len(panels) + 0.5)
+    figure, rows = stacked_charts(size, titles, text("axis.distance"), hspace=0.35)
+    styles = (BLUE, "-", ""), (ORANGE, "none", "o")
+    for axes, curves in zip(rows, panels.values(), strict=True):
+        for (position, curve), (colour, line, marker) in zip(curves.items(), styles, strict=True):
+            axes.plot(
+                distances, to_array(curve), color=colour, linestyle=line, marker=marker, markersize=4,
+                label=text("curve.from_position", position=position),
+            )  # fmt: skip
+    rows[0].legend(loc="upper right", fontsize=9)
+    return figure
+
+
+_ORDERS = {"least_important": ("#31a354", "o"), "most_important": (ORANGE, "s")}
+
+
+@plot
+def removal_curves(
+    num_off: Sequence[Count], draws: Array, orders: Mapping[str, Array], whole: float
+) -> Figure:
+    """Draw the mean reciprocal rank against the heads that are off: random ones, and by importance.
+
+    Args:
+        num_off: how many heads are off.
+        draws: with as many random heads off, (num_points, num_draws); the line is the mean, the band reaches
+            from the lowest to the highest draw.
+        orders: "least_important" and "most_important", each (num_points,); one may be missing.
+        whole: with all heads on, a dotted line.
+
+    >>> removal_curves([3, 7], [[0.6, 0.7], [0.4, 0.6]], {"most_important": [0.5, 0.3]}, whole=0.75)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    random = to_array(draws)
+    figure, axes = chart(4.5, 3.4, "axis.heads_off", "axis.reciprocal_rank")
+    axes.fill_between(num_off, random.min(axis=1), random.max(axis=1), color=BLUE, alpha=0.25, linewidth=0)
+    mean = to_array(random.mean(axis=1))
+    axes.plot(num_off, mean, color=BLUE, marker="^", markersize=5, label=text("curve.random_heads"))
+    for name, curve in orders.items():
+        heights, (colour, marker) = to_array(curve), _ORDERS[name]
+        axes.plot(num_off, heights, color=colour, marker=marker, markersize=5, label=text(f"curve.{name}"))
+    level_line(axes, round(whole, 4), "all_heads", max(num_off))
+    axes.set(xlim=(0, max(num_off) * 1.04), ylim=(0, 1), xticks=num_off)
+    axes.legend(loc="lower left", fontsize=9)
+    return figure
+
+
+@plot
+def removal_draws(panels: Mapping[int, Mapping[float, Array]], num_heads: Size) -> Figure:
+    """Draw how many dates translators get exactly with random heads off; a point is a draw, a line the mean.
+
+    Args:
+        panels: by the number of heads that are off, then by the dropout with which the models were trained,
+            the share of exact dates, (num_seeds, num_draws). The first dropout is orange, the second blue.
+        num_heads: of the whole model.
+
+    >>> removal_draws({5: {0.0: [[0.1, 0.6]], 0.1: [[0.9, 1.0]]}}, num_heads=24)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure = Figure(figsize=(4.7, 3.1))
+    columns = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (number, groups) in zip(columns, panels.items(), strict=True):
+        seeds: list[str] = []
+        for (dropout, shares), colour in zip(groups.items(), (ORANGE, BLUE), strict=True):
+            label = text("draws.dropout", probability=f"{dropout:g}")
+            for seed, row in enumerate(to_array(shares)):
+                _add_draws(axes, len(seeds), row, colour, "" if seed else label)
+                seeds.append(str(seed))
+        axes.set_xticks(range(len(seeds)), seeds)
+        axes.set_xlabel(text("axis.seed"))
+        axes.set_title(text("panel.heads_off", number=number, total=num_heads), fontsize=9.5)
+    columns[0].set(ylim=(-0.04, 1.04), ylabel=text("axis.exact_dates"))
+    columns[0].legend(loc="upper left", bbox_to_anchor=(-0.1, -0.2), ncols=2, fontsize=9, handletextpad=0.2)
+    figure.subplots_adjust(wspace=0.08)
+    return figure
+
+
+def _add_draws(axes: Axes, x: int, row: np.ndarray, colour: str, label: str) -> None:
+    """Add the draws of one model as points beside one another, and their mean as a line."""
+    xs = x + np.linspace(-0.28, 0.28, len(row)) if len(row) > 1 else np.array([x])
+    axes.scatter(xs, row, s=14, color=colour, alpha=0.75, linewidths=0, label=label or None)
+    mean = round(float(row.mean()), 4)
+    axes.plot([x - 0.38, x + 0.38], [mean, mean], color=INK, linewidth=1.8)
+
+
+@plot
+def decode_cost(with_cache: Sequence[int], without_cache: Sequence[int]) -> Figure:
+    """Draw the multiply-adds for one more token, on a logarithmic axis, against the number of tokens.
+
+    Both sequences begin with the first token and are equally long; all numbers are at least 1.
+
+    >>> decode_cost([3, 4, 5], [9, 70, 700])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.5, 3.0, "axis.tokens", "axis.multiply_adds")
+    size = len(with_cache)
+    for name, curve, colour in (("without_cache", without_cache, ORANGE), ("with_cache", with_cache, BLUE)):
+        exponents = to_log10(curve, decimals=3)
+        axes.plot(range(1, size + 1), exponents, color=colour)
+        end_label(axes, text(f"curve.{name}"), (size, exponents[-1]), shift=5)
+    low, high = math.floor(axes.get_ylim()[0]), math.ceil(axes.get_ylim()[1])
+    power_ticks(axes, range(low, high + 1))
+    axes.set(xlim=(0, size), ylim=(low, high))
+    return figure
+
+
+@plot
+def cache_memory(
+    lengths: Sequence[int], gibibytes: Mapping[int, Sequence[float]], weights: Positive
+) -> Figure:
+    """Draw the size of one text's cache against its length, one line for each number of key and value heads.
+
+    Sizes are in GiB, by the number of heads, one for each of the lengths. The dotted line is the size of the
+    model's weights.
+
+    >>> cache_memory([100, 200], {32: [1.0, 2.0], 8: [0.25, 0.5]}, weights=1.5)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.5, 3.2, "axis.tokens", "axis.cache_size")
+    for (heads, sizes), colour in zip(gibibytes.items(), (ORANGE, BLUE, GREY), strict=False):
+        label = text("curve.kv_heads", number=heads)
+        axes.plot(lengths, to_array(sizes), color=colour, marker="o", markersize=4, label=label)
+    level_line(axes, weights, "model_weights", 0.85 * max(lengths))
+    axes.set(xlim=(0, max(lengths) * 1.02), ylim=(0, None))
+    ticks = [length for length in lengths if length > max(lengths) / 8]  # labels that do not overlap
+    axes.set_xticks(ticks, [f"{length:,}" for length in ticks])
+    axes.legend(loc="upper left", fontsize=9)
+    return figure
+
+
+_FORMS = ((INK, "o"), (BLUE, "s"), (ORANGE, "^"), ("#31a354", "D"), (GREY, "v"))
+
+
+@plot
+def time_and_memory(
+    lengths: Sequence[Size], times: Mapping[str, Array], mebibytes: Mapping[str, Array]
+) -> Figure:
+    """Draw two panels against the length: time as a ratio above, memory on a logarithmic axis below.
+
+    Times and memory are (num_lengths,) for each of at most five forms, whose names are code; the times of the
+    first form are those by which all times are divided.
+
+    >>> time_and_memory([128, 256], {"baseline": [1, 1], "x": [2, 3]}, {"baseline": [1, 2], "x": [4, 16]})
+    <polyhead_course.figures.plots.Drawing>
+    """
+    titles = [text("axis.times"), text("axis.mebibytes")]
+    figure, panels = stacked_charts((4.7, 5.6), titles, text("axis.length"), hspace=0.2)
+    for axes, curves in zip(panels, (times, mebibytes), strict=True):
+        for (form, curve), (colour, marker) in zip(curves.items(), _FORMS, strict=False):
+            heights = to_array(curve).round(3)
+            axes.plot(lengths, heights, color=colour, marker=marker, markersize=5, label=form)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(lengths, [str(length) for length in lengths])
+        axes.minorticks_off()
+    panels[0].set_ylim(bottom=0)
+    panels[1].set_yscale("log", base=2)
+    panels[1].yaxis.set_major_formatter("{x:g}")
+    panels[0].legend(loc="lower left", fontsize=8, labelspacing=0.2, borderaxespad=0.1)
     return figure

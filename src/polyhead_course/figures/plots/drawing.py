@@ -7,7 +7,7 @@ import io
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeAlias
 
 import numpy as np
 from matplotlib import font_manager, style
@@ -19,13 +19,13 @@ from polyhead_course.fonts import FONTS, path_of
 from polyhead_course.words.language import get_language
 
 P = ParamSpec("P")
+# A tensor, an array or a nested list of numbers; `to_array` reads any of them.
+Array: TypeAlias = object
 _LOCK = threading.RLock()
-
 # INK is black, which the site replaces by the theme's text colour. FIXED_INK and FIXED_PAPER stay as they
 # are, on coloured cells.
 INK, FIXED_INK, FIXED_PAPER = "#000000", "#141414", "#fdfdfd"
 BLUE, ORANGE, GREY = "#3182bd", "#e6730b", "#7f7f7f"
-
 _STYLE: dict[str, Any] = {
     "svg.hashsalt": "polyhead",
     "svg.fonttype": "none",
@@ -79,8 +79,9 @@ class Drawing:
 def plot(function: Callable[P, Figure]) -> Callable[P, Drawing]:
     """Decorate a function that returns a figure.
 
-    Check its arguments, apply the book's style and fonts, and return a `Drawing`. Figures are drawn one at
-    a time, since matplotlib's style is global.
+    The decorated function checks its arguments, draws with the book's style and fonts, and returns a
+    `Drawing`, which is SVG, where the function itself returns a `Figure`. Figures are drawn one at a time,
+    since matplotlib's style is global.
     """
     build = checked(function)
 
@@ -109,17 +110,17 @@ def inch_figure() -> Figure:
     return Figure(figsize=(1, 1))
 
 
-def to_array(values: object, decimals: int = 4) -> np.ndarray:
+def to_array(values: Array, decimals: int = 4) -> np.ndarray:
     """Convert a tensor, array or nested list to floats, rounded so that every machine draws the same."""
     return np.round(_floats(values), decimals) + 0.0  # no minus before a 0
 
 
-def to_log10(values: object, decimals: int = 2) -> np.ndarray:
+def to_log10(values: Array, decimals: int = 2) -> np.ndarray:
     """Convert positive numbers to exponents of 10, rounded to what the eye sees."""
     return to_array(np.log10(_floats(values)), decimals)
 
 
-def _floats(values: object) -> np.ndarray:
+def _floats(values: Array) -> np.ndarray:
     if isinstance(values, Tensor):  # NumPy cannot read bfloat16, tensors with gradients, or tensors on a GPU
         values = values.detach().cpu().double()
     return np.asarray(values, dtype=float)

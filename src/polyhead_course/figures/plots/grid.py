@@ -23,7 +23,7 @@ def add_grid(
     cell: float,
     left: float = 0.0,
     top: float = 0.0,
-    words: np.ndarray | None = None,
+    cell_texts: np.ndarray | None = None,
     number_format: str = "",
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
@@ -32,22 +32,26 @@ def add_grid(
     """Add cells to an `inch_figure`, and return axes in which each is one unit wide and high.
 
     `faces`, (num_rows, num_columns), is the colour of each cell, or "none"; its side, and where the first one
-    begins, are in inches. Cells with `words`, numbers or texts of the same shape, have white lines between
-    them, others grey ones. `rows` are labels to the left, `columns` above, turned by `turn` degrees.
+    begins, are in inches. Cells with `cell_texts`, numbers in `number_format` or texts, (num_rows,
+    num_columns), have white lines between them, others grey ones. `rows` are labels to the left, `columns`
+    above, turned by `turn` degrees.
+
+    Raises:
+        ValueError: `rows` has not one label for each row, or `columns` for each column.
     """
     height, width = faces.shape
-    edge, line, fontsize = (GREY, 0.8, 9.0) if words is None else (FIXED_PAPER, 1.0, 10.0)
+    edge, line, fontsize = (GREY, 0.8, 9.0) if cell_texts is None else (FIXED_PAPER, 1.0, 10.0)
     axes = figure.add_axes((left, 1 - top - height * cell, width * cell, height * cell))
     axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     for (row, column), face in np.ndenumerate(faces):
         square = Rectangle((column, row), 1, 1, facecolor=face, edgecolor=edge, linewidth=line)
         axes.add_patch(square).set_clip_on(False)
-        if words is not None:
+        if cell_texts is not None:
             red, green, blue = to_rgb(face)
             ink = FIXED_PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else FIXED_INK
-            word = format(words[row, column], number_format)
-            axes.text(column + 0.5, row + 0.5, word, ha="center", va="center", color=ink, fontsize=9.5)
+            content = format(cell_texts[row, column], number_format)
+            axes.text(column + 0.5, row + 0.5, content, ha="center", va="center", color=ink, fontsize=9.5)
     if rows:
         axes.set_yticks(np.arange(height) + 0.5, rows, fontsize=fontsize)
     if columns:

@@ -1,117 +1,171 @@
-"""What heads do: how a model works without some of them, what each one does, and where a head looks."""
+"""Heads: where each number goes when they are split, how their outputs are joined, where they look."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
+import torch
+from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
+from torch import Tensor
 
-from polyhead.checked import Count, Size
-from polyhead_course.figures.plots.charts import chart, level_line
-from polyhead_course.figures.plots.drawing import BLUE, INK, ORANGE, inch_figure, plot, to_array
-from polyhead_course.figures.plots.grid import add_grid, matrix_colours
+from polyhead.checked import Size, divide_exactly
+from polyhead_course.figures.plots.drawing import BLUE, FIXED_PAPER, INK, Array, inch_figure, plot, to_array
+from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid, matrix_colours
 from polyhead_course.words.language import text
 
-_ORDERS = {"least_important": ("#31a354", "o"), "most_important": (ORANGE, "s")}
+_CELL, _LINE = 0.4, 0.22  # inches
 
 
 @plot
-def removal_curves(
-    num_off: Sequence[Count], draws: object, orders: Mapping[str, object], whole: float
+def joined_projections(num_tokens: Size, embed_dim: Size, num_heads: Size) -> Figure:
+    """Draw X [W_Q W_K W_V] = [Q K V] as a product of grids, each column in the colour of its head.
+
+    X is to the left of the result and the three matrices are above it, so that a column of a matrix is
+    over the column that it makes.
+
+    >>> joined_projections(num_tokens=3, embed_dim=4, num_heads=2)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    head_dim = divide_exactly("embed_dim", embed_dim, "num_heads", num_heads)
+    colours = np.array(HEAD_COLOURS)[:num_heads]
+    columns = colours.repeat(head_dim)
+    cell, gap = 3.5 / (4 * embed_dim), 0.3
+    figure, height = inch_figure(), embed_dim * cell
+    X = np.full((num_tokens, embed_dim), FIXED_PAPER)
+    add_grid(figure, X, cell=cell, top=height + gap).set_xlabel("X")
+    names = [text("title.head", number=head + 1) for head in range(num_heads)]
+    keys = add_grid(figure, colours[:, None], cell=max(cell, 0.2))
+    keys.yaxis.tick_right()
+    keys.set_yticks(np.arange(num_heads) + 0.5, names, fontsize=9)
+    keys.tick_params(length=0)
+    for number, name in enumerate("QKV"):
+        left = (number + 1) * (height + gap)
+        axes = add_grid(figure, np.tile(columns, (embed_dim, 1)), cell=cell, left=left)
+        axes.set_title(f"W_{name}")
+        axes = add_grid(figure, np.tile(columns, (num_tokens, 1)), cell=cell, left=left, top=height + gap)
+        axes.set_xlabel(name)
+    return figure
+
+
+@plot
+def transpose_path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> Figure:
+    """Draw the path of every element through `transpose_qkv`, and below it what a `view` alone would make.
+
+    Each line shows one step: the tensor as matrices of its last two dimensions, every cell in the colour of
+    the head that the element belongs to. Folding heads into the batch moves no cell: it is another name of
+    the permuted tensor, and has no line of its own. There are colours for 8 heads.
+
+    >>> transpose_path(torch.arange(12.0).reshape(1, 3, 4), num_heads=2)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    head_dim = divide_exactly("num_hiddens", X.shape[2], "num_heads", num_heads)
+    elements = torch.as_tensor(to_array(X).round(2))
+    owners = torch.arange(num_heads).repeat_interleave(head_dim).expand(X.shape)
+    figure, top = inch_figure(), 0.0
+    for names, stage in _stages(torch.stack([elements, owners]), num_heads):
+        for name, shape in names:
+            figure.text(0, 1.1 - top, f"{text(f'stage.{name}')}  {shape}", va="bottom")
+            top += _LINE
+        top -= _LINE
+        for number, (numbers, heads) in enumerate(stage.flatten(1, -3).transpose(0, 1).numpy()):
+            left, faces = number * (numbers.shape[1] * _CELL + 0.3), np.array(HEAD_COLOURS)[heads.astype(int)]
+            add_grid(figure, faces, cell=_CELL, left=left, top=top, cell_texts=numbers, number_format="g")
+        top += stage.shape[-2] * _CELL + 0.46
+    return figure
+
+
+def _stages(x: Tensor, num_heads: int) -> Iterator[tuple[list[tuple[str, tuple[int, ...]]], Tensor]]:
+    """Yield the elements and their heads after each step, (2, batch, …), with the names of the step."""
+    split = x.reshape(*x.shape[:3], num_heads, -1)
+    permuted, wrong = split.transpose(2, 3), x.reshape(*x.shape[:2], num_heads, x.shape[2], -1)
+    folded = permuted.flatten(1, 2)
+    yield [("input", tuple(x.shape[1:]))], x
+    yield [("split", tuple(split.shape[1:]))], split
+    yield [("permute", tuple(permuted.shape[1:])), ("flatten", tuple(folded.shape[1:]))], permuted
+    yield [("wrong_view", tuple(wrong.shape[1:]))], wrong
+
+
+@plot
+def memory_order(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
+    """Draw the numbers of a projected tensor as they are in memory, at most 12, and the head that reads each.
+
+    312 is token 3, head 1, feature 2, in the colour of its head. Below it is the head that gets the number:
+    after a split and a transposition, then after a view of shape (num_heads, num_tokens, head_dim).
+
+    >>> memory_order(num_tokens=3, num_heads=2, head_dim=2)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    order = torch.arange(num_tokens * num_heads * head_dim)
+    token, head, feature = torch.unravel_index(order, (num_tokens, num_heads, head_dim))
+    names = 100 * (token + 1) + 10 * (head + 1) + feature + 1
+    viewed = order // (num_tokens * head_dim)
+    figure, cell = inch_figure(), 4.5 / len(order)
+    lines = (("memory", names, head), ("transposed", head + 1, head), ("viewed", viewed + 1, viewed))
+    for number, (name, numbers, heads) in enumerate(lines):
+        top = number * (cell + 0.42)
+        label = text(f"memory.{name}")
+        label = f"{text('memory.head')} · {label}" if number else label
+        figure.text(0, 1.06 - top, label, va="bottom", fontsize=10)
+        faces = np.array(HEAD_COLOURS)[heads.numpy()][None]
+        add_grid(figure, faces, cell=cell, top=top, cell_texts=numbers.numpy()[None])
+    return figure
+
+
+@plot
+def tokens_seen(
+    transposed: Bool[Tensor, "num_heads num_tokens"], viewed: Bool[Tensor, "num_heads num_tokens"]
 ) -> Figure:
-    """Draw the mean reciprocal rank against the heads that are off: random ones, and by importance.
+    """Draw which tokens each head gets, once by split and transposition, once by a view alone.
 
-    Args:
-        num_off: how many heads are off.
-        draws: with as many random heads off, (num_points, num_draws); the line is the mean, the band reaches
-            from the lowest to the highest draw.
-        orders: "least_important" and "most_important", each (num_points,); one may be missing.
-        whole: with all heads on, a dotted line.
+    True in row i, column t: among the numbers of head i there is one of token t.
 
-    >>> removal_curves([3, 7], [[0.6, 0.7], [0.4, 0.6]], {"most_important": [0.5, 0.3]}, whole=0.75)
+    >>> tokens_seen(torch.ones(2, 3).bool(), torch.tensor([[True, True, False], [False, True, True]]))
     <polyhead_course.figures.plots.Drawing>
     """
-    random = to_array(draws)
-    figure, axes = chart(4.5, 3.4, "axis.heads_off", "axis.reciprocal_rank")
-    axes.fill_between(num_off, random.min(axis=1), random.max(axis=1), color=BLUE, alpha=0.25, linewidth=0)
-    mean = to_array(random.mean(axis=1))
-    axes.plot(num_off, mean, color=BLUE, marker="^", markersize=5, label=text("curve.random_heads"))
-    for name, curve in orders.items():
-        heights, (colour, marker) = to_array(curve), _ORDERS[name]
-        axes.plot(num_off, heights, color=colour, marker=marker, markersize=5, label=text(f"curve.{name}"))
-    level_line(axes, round(whole, 4), "all_heads", max(num_off))
-    axes.set(xlim=(0, max(num_off) * 1.04), ylim=(0, 1), xticks=num_off)
-    axes.legend(loc="lower left", fontsize=9)
+    num_heads, num_tokens = transposed.shape
+    figure, cell = inch_figure(), min(0.3, 3.6 / num_tokens)
+    rows = [text("title.head", number=head + 1) for head in range(num_heads)]
+    columns = [str(token + 1) for token in range(num_tokens)]
+    colours = np.array(HEAD_COLOURS)[:num_heads, None]
+    for number, (name, seen) in enumerate((("transposed", transposed), ("viewed", viewed))):
+        faces = np.where(seen.cpu().numpy(), colours, "none")
+        top = number * (num_heads * cell + 0.75)
+        axes = add_grid(figure, faces, cell=cell, top=top, rows=rows, columns=columns)
+        axes.set_title(text(f"memory.{name}"), loc="left", fontsize=10, pad=22)
+    figure.text(num_tokens * cell + 0.1, 1.05, text("axis.token_number"), va="bottom", fontsize=9)
     return figure
 
 
 @plot
-def removal_draws(panels: Mapping[int, Mapping[float, object]], num_heads: Size) -> Figure:
-    """Draw how many dates translators get exactly with random heads off; a point is a draw, a line the mean.
+def head_writes(outputs: Sequence[Array], output_weight: Array) -> Figure:
+    """Draw what each head adds to one token's result: above without W_O, below with it, and in both the sum.
 
-    Args:
-        panels: by the number of heads that are off, then by the dropout with which the models were trained,
-            the share of exact dates, (num_seeds, num_draws). The first dropout is orange, the second blue.
-        num_heads: of the whole model.
+    `outputs` are each head's output for the token, (head_dim,); W_O is (num_heads · head_dim, embed_dim).
 
-    >>> removal_draws({5: {0.0: [[0.1, 0.6]], 0.1: [[0.9, 1.0]]}}, num_heads=24)
+    >>> head_writes([[1.0, 2.0], [3.0, 4.0]], np.eye(4))
     <polyhead_course.figures.plots.Drawing>
     """
-    figure = Figure(figsize=(4.7, 3.1))
-    columns = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (number, groups) in zip(columns, panels.items(), strict=True):
-        seeds: list[str] = []
-        for (dropout, shares), colour in zip(groups.items(), (ORANGE, BLUE), strict=True):
-            label = text("draws.dropout", probability=f"{dropout:g}")
-            for seed, row in enumerate(to_array(shares)):
-                _add_column(axes, len(seeds), row, colour, "" if seed else label)
-                seeds.append(str(seed))
-        axes.set_xticks(range(len(seeds)), seeds)
-        axes.set_xlabel(text("axis.seed"))
-        axes.set_title(text("panel.heads_off", number=number, total=num_heads), fontsize=9.5)
-    columns[0].set(ylim=(-0.04, 1.04), ylabel=text("axis.exact_dates"))
-    columns[0].legend(loc="upper left", bbox_to_anchor=(-0.1, -0.2), ncols=2, fontsize=9, handletextpad=0.2)
-    figure.subplots_adjust(wspace=0.08)
-    return figure
-
-
-def _add_column(axes: Axes, x: int, row: np.ndarray, colour: str, label: str) -> None:
-    """Add the draws of one model as points beside one another, and their mean as a line."""
-    xs = x + np.linspace(-0.28, 0.28, len(row)) if len(row) > 1 else np.array([x])
-    axes.scatter(xs, row, s=14, color=colour, alpha=0.75, linewidths=0, label=label or None)
-    mean = round(float(row.mean()), 4)
-    axes.plot([x - 0.38, x + 0.38], [mean, mean], color=INK, linewidth=1.8)
-
-
-@plot
-def head_maps(maps: Mapping[str, object]) -> Figure:
-    """Draw a number in hundredths for each head of a model, layers down and heads across, counted from 0.
-
-    Args:
-        maps: (num_layers, num_heads) with numbers from 0 to 1, by what they are: "importance", "previous",
-            "piece" or "same_word".
-
-    >>> head_maps({"previous": [[0.25, 0.75], [0.0, 1.0]]})
-    <polyhead_course.figures.plots.Drawing>
-    """
-    figure, cell, top = inch_figure(), 0.37, 0.0
-    for name, values in maps.items():
-        array = to_array(values)
-        layers, heads = array.shape
-        axes = add_grid(
-            figure, matrix_colours(array, 1.0), cell=cell, top=top, words=100 * array, number_format=".0f",
-            rows=[text("row.layer", number=layer) for layer in range(layers)],
-            columns=[str(head) for head in range(heads)],
-        )  # fmt: skip
-        axes.set_title(text(f"map.{name}"), loc="left", y=1, pad=20)
-        top += layers * cell + 0.62
+    heads, weight = np.stack([to_array(output) for output in outputs]), to_array(output_weight)
+    num_heads, head_dim = heads.shape
+    blocks = (np.eye(num_heads)[:, :, None] * heads[:, None]).reshape(num_heads, -1)  # a block for each head
+    rows = [text("title.head", number=number + 1) for number in range(num_heads)] + [text("row.all_heads")]
+    figure = inch_figure()
+    cell = 3.8 / max(weight.shape)
+    for number, (name, parts) in enumerate((("without", blocks), ("with", blocks @ weight))):
+        matrix = np.round(np.vstack([parts, parts.sum(axis=0)]), 4)
+        faces = np.where(matrix == 0, "none", matrix_colours(matrix))  # what a head cannot reach stays empty
+        columns = [str(place) if place % head_dim == 0 else "" for place in range(matrix.shape[1])]
+        top = number * (len(rows) * cell + 0.6)
+        axes = add_grid(figure, faces, cell=cell, top=top, rows=rows, columns=columns)
+        axes.set_title(text(f"title.{name}_output_projection"), loc="left", y=1, pad=20)
+        axes.axhline(num_heads, color=INK, linewidth=1.6)
     return figure
 
 
 @plot
-def attention_lines(weights: object, tokens: Sequence[str], names: Sequence[str]) -> Figure:
+def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str]) -> Figure:
     """Draw where heads look: lines from the queries on the left to the keys on the right.
 
     The darker a line, the larger the weight; weights below 0.05 have none. The first and the last token

@@ -1,13 +1,18 @@
-"""An encoder layer's sublayers and the residual path around them."""
+"""Layers as boxes and arrows: how heads are joined, the residual path, and what each sublayer adds to it."""
 
 from __future__ import annotations
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Circle
+from collections.abc import Sequence
 
-from polyhead_course.figures.plots.boxes import arrow, box, canvas
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Rectangle
+
+from polyhead.checked import Size
+from polyhead_course.figures.plots.boxes import Point, arrow, box, canvas
 from polyhead_course.figures.plots.drawing import FIXED_INK, FIXED_PAPER, GREY, INK, plot
+from polyhead_course.figures.plots.scripts import subscript, superscript
 from polyhead_course.words.language import text
 
 _COLUMN, _HALF, _TOP = 2.35, 1.95, 0.5  # inches: one layer's width, one sublayer's height, room for titles
@@ -49,3 +54,116 @@ def _sublayer(axes: Axes, left: float, top: float, name: str, norm_first: bool) 
 
 def _box(axes: Axes, x: float, y: float, width: float, name: str) -> None:
     box(axes, (x, y), (width, 0.36), text(f"block.{name}"), _FILLS[name])
+
+
+_SUBLAYERS = (("self_attention", "#c6dbef"), ("feed_forward", "#fdd0a2"))
+# The updates, two a layer: shades of the box that each comes from.
+_STRANDS = ("#3182bd", "#e6730b", "#6baed6", "#fd8d3c")
+_BUNDLE_TOP, _SUBLAYER_STEP, _GAP, _LEFT, _BOX = 0.42, 0.92, 0.11, 0.45, 2.35  # inches
+
+
+@plot
+def residual_stream() -> Figure:
+    """Draw the stream of two layers, read downwards: u₁, u₂, … are what the sublayers add to x.
+
+    >>> residual_stream()
+    <polyhead_course.figures.plots.Drawing>
+    """
+    count = len(_STRANDS)
+    bottom = _BUNDLE_TOP + count * _SUBLAYER_STEP + 0.3
+    figure, axes = canvas(4.5, bottom + 0.3)
+    _strand(axes, 0, 0.3, bottom, INK)
+    axes.text(_LEFT, 0.12, "x", ha="center", va="center")
+    for number in range(count):
+        _reading_sublayer(axes, number, bottom)
+    for layer in range(count // 2):
+        top, end = (_BUNDLE_TOP + (2 * layer + part) * _SUBLAYER_STEP for part in (0.1, 1.85))
+        axes.plot([3.3, 3.38, 3.38, 3.3], [top, top, end, end], color=GREY, linewidth=1.2)
+        label = text("layer.number", number=layer + 1)
+        axes.text(3.5, (top + end) / 2, label, va="center", fontsize=9.5)
+    total = " + ".join(["x", *(f"u{subscript(number + 1)}" for number in range(count))])
+    axes.text(0.2, bottom + 0.17, total, va="center", fontsize=9.5)
+    return figure
+
+
+def _reading_sublayer(axes: Axes, number: int, bottom: float) -> None:
+    """Draw a box that reads all strands above it, and the strand that begins where it writes."""
+    (name, fill), colour = _SUBLAYERS[number % 2], _STRANDS[number]
+    top = _BUNDLE_TOP + number * _SUBLAYER_STEP
+    reads, middle, writes = top + 0.1, top + 0.4, top + 0.7
+    x = _LEFT + (number + 1) * _GAP
+    arrow(axes, [(_LEFT, reads), (_BOX, reads), (_BOX, middle - 0.17)], GREY, 1.5)
+    strands = [_LEFT + place * _GAP for place in range(number + 1)]
+    axes.plot(strands, [reads] * len(strands), "o", color=GREY, markersize=4.5, zorder=4)
+    axes.plot([_BOX, _BOX, x], [middle, writes, writes], color=colour, linewidth=2.6, zorder=1)
+    _strand(axes, number + 1, writes, bottom, colour)
+    box(axes, (_BOX, middle), (1.5, 0.34), text(f"block.{name}"), fill)
+    label = f"u{subscript(number + 1)}"
+    axes.text((x + _BOX) / 2, writes + 0.02, label, ha="center", va="top", fontsize=9.5)
+
+
+def _strand(axes: Axes, place: int, top: float, bottom: float, colour: str) -> None:
+    x = _LEFT + place * _GAP
+    arrow(axes, [(x, top), (x, bottom)], colour, 2.6)
+
+
+_FACES = ("#9ecae1", "#fdae6b", "#a1d99b", "#c5b5e3")  # one for each head
+_PLAIN = "#d9d9d9"
+_WIDE = 2.05  # inches: two matrices of this width and a sign between them fit on a phone
+
+
+@plot
+def concat_blocks(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
+    """Draw X, the heads that read all of it, their outputs side by side, and W_O in one block of rows a head.
+
+    >>> concat_blocks(num_tokens=3, num_heads=2, head_dim=2)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    embed_dim = num_heads * head_dim
+    side, faces = _WIDE / embed_dim, _FACES[:num_heads]
+    height, part = num_tokens * side, head_dim * side
+    right, input_y, heads_y, concat_y = _WIDE + 0.4, 0.36, 1.22, 1.72
+    output_y = max(_WIDE + 0.36, concat_y + height) + 0.46
+    figure, axes = canvas(2 * _WIDE + 0.4, output_y + height + 0.36)
+    _add_matrix(axes, (0.0, input_y), (num_tokens, embed_dim), side, [_PLAIN])
+    _add_note(axes, (0.0, 0.18), f"X  {num_tokens} × {embed_dim}", left=True)
+    for number, face in enumerate(faces, start=1):
+        middle = (number - 0.5) * part
+        arrow(axes, [(_WIDE / 2, input_y + height), (middle, heads_y - 0.16)], GREY, 1.2)
+        arrow(axes, [(middle, heads_y + 0.16), (middle, concat_y)], GREY, 1.2)
+        label = text("title.head", number=number)
+        box(axes, (middle, heads_y), (part - 0.04, 0.32), label, face, fontsize=8.5)
+        _add_note(axes, (middle, concat_y + height + 0.16), f"O⁽{superscript(number)}⁾", size=11.5)
+        block = right + 0.5 * _WIDE, input_y + middle
+        axes.text(*block, f"W_O⁽{superscript(number)}⁾", ha="center", va="center", color=FIXED_INK,
+                  fontsize=12.5, zorder=5)  # fmt: skip
+    _add_matrix(axes, (0.0, concat_y), (num_tokens, embed_dim), side, faces)
+    _add_note(axes, (0.0, concat_y + height + 0.38), text("title.concatenated"), left=True)
+    _add_note(axes, (_WIDE + 0.2, concat_y + height / 2), "×", size=14.0)
+    _add_matrix(axes, (right, input_y), (embed_dim, embed_dim), side, faces, stacked=True)
+    _add_note(axes, (right, 0.18), f"W_O  {embed_dim} × {embed_dim}", left=True)
+    _add_matrix(axes, (right, output_y), (num_tokens, embed_dim), side, [_PLAIN])
+    _add_note(axes, (_WIDE + 0.2, output_y + height / 2), "=", size=14.0)
+    label = f"{text('title.output')}  {num_tokens} × {embed_dim}"
+    _add_note(axes, (right, output_y + height + 0.16), label, left=True)
+    return figure
+
+
+def _add_matrix(
+    axes: Axes, at: Point, shape: tuple[int, int], side: float, faces: Sequence[str], *, stacked: bool = False
+) -> None:
+    """Add a matrix from its upper left corner: equal blocks of columns, or of rows if stacked, as cells."""
+    (x, y), (rows, columns) = at, shape
+    width, height = columns * side, rows * side
+    for number, face in enumerate(faces):
+        share = number / len(faces)
+        corner = (x, y + share * height) if stacked else (x + share * width, y)
+        size = (width, height / len(faces)) if stacked else (width / len(faces), height)
+        axes.add_patch(Rectangle(corner, *size, facecolor=face, edgecolor="none", zorder=2))
+    upright = [[(x + i * side, y), (x + i * side, y + height)] for i in range(columns + 1)]
+    level = [[(x, y + i * side), (x + width, y + i * side)] for i in range(rows + 1)]
+    axes.add_collection(LineCollection(upright + level, colors=FIXED_PAPER, linewidths=0.5, zorder=3))
+
+
+def _add_note(axes: Axes, at: Point, words: str, size: float = 9.5, *, left: bool = False) -> None:
+    axes.text(*at, words, ha="left" if left else "center", va="center", color=INK, fontsize=size)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from polyhead.checked import Size
-from polyhead_course.figures.plots.drawing import BLUE, ORANGE, inch_figure, plot
+from polyhead_course.figures.plots.drawing import BLUE, ORANGE, Array, inch_figure, plot, to_array
 from polyhead_course.figures.plots.grid import add_colour_key, add_grid
 from polyhead_course.words.language import text
 
@@ -99,4 +99,89 @@ def cache_triangle(tokens: Sequence[str], num_prompt: Size = 1) -> Figure:
     axes = add_grid(figure, faces, cell=0.34, rows=tokens, columns=tokens, turn=50)
     keys = {text("key.computed"): ORANGE, text("key.cached"): BLUE}
     add_colour_key(axes, keys, below=0.07)
+    return figure
+
+
+_PALE = "#9ecae1"
+
+
+@plot
+def cache_alignment(num_cached: Size, tokens: Sequence[str]) -> Figure:
+    """Draw the causal triangle of up to 8 `tokens`, of which some are cached: aligned well, and badly.
+
+    On the left the rows of the new queries continue the triangle; on the right they begin it anew, and keys
+    of the past are hidden. Queries are the rows, keys the columns.
+
+    >>> cache_alignment(num_cached=2, tokens=["1", "2", "3", "4"])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    size = len(tokens)
+    row, column = np.indices((size, size))
+    past = column <= row
+    figure, cell, turn = inch_figure(), 0.34, 60 if max(map(len, tokens)) > 2 else 0
+    for number, (name, shift) in enumerate((("lower_right", 0), ("upper_left", num_cached))):
+        seen = column <= row - shift
+        faces = np.select(
+            [(row < num_cached) & past, (row >= num_cached) & seen, (row >= num_cached) & past],
+            [_PALE, BLUE, ORANGE], "none",
+        )  # fmt: skip
+        left, labels = number * (size * cell + 0.25), () if number else tokens
+        axes = add_grid(figure, faces, cell=cell, left=left, rows=labels, columns=tokens, turn=turn)
+        axes.set_title(text(f"align.{name}"), y=1, pad=62 if turn else 22)
+        if not number:
+            keys = {"earlier": _PALE, "new": BLUE, "lost": ORANGE}
+            add_colour_key(axes, {text(f"align.{key}"): face for key, face in keys.items()}, below=0.06)
+    return figure
+
+
+_ROW_CELL, _ROW_TITLE = 0.32, 0.34  # inches: a cell's side, and the room for a model's name above its rows
+
+
+@plot
+def future_rows(moved: Mapping[str, Mapping[str, Array]], changed: Size) -> Figure:
+    """Draw which outputs move when one token is changed, as a row of cells for each model and mode.
+
+    Models go by the names of the labels "model.…", such as "causal" or "d2l", and each has the change of each
+    output, (num_tokens,), by the mode, "train" and "eval". Outputs that move before the `changed` position
+    are a leak.
+
+    >>> future_rows({"one_ahead": {"train": [0.0, 0.5, 1.0], "eval": [0.0, 0.5, 1.0]}}, changed=2)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, top = inch_figure(), 0.0
+    for name, modes in moved.items():
+        # A low digit that differs from run to run is no move.
+        faces = np.where(np.stack([to_array(modes[mode]) for mode in ("train", "eval")]) > 0, BLUE, "none")
+        leaks = faces[:, :changed]
+        leaks[leaks == BLUE] = ORANGE
+        positions = [f"{place}\n▼" if place == changed else f"{place}\n" for place in range(faces.shape[1])]
+        columns = () if top else positions
+        top += _ROW_TITLE
+        rows = [text("mode.train"), text("mode.eval")]
+        axes = add_grid(figure, faces, cell=_ROW_CELL, top=top, rows=rows, columns=columns)
+        axes.set_title(text(f"model.{name}"), loc="left", y=1, pad=32 if columns else 5)
+        top += 2 * _ROW_CELL
+    faces_of = {text("key.changed"): "", text("key.moved"): BLUE, text("key.leak"): ORANGE}
+    add_colour_key(axes, faces_of, below=0.12, fontsize=9)
+    return figure
+
+
+@plot
+def window_reach(reaches: Sequence[Bool[Tensor, "length length"]]) -> Figure:
+    """Draw which outputs depend on which inputs after one layer with a window, after two, and so on.
+
+    Outputs are the rows, input tokens the columns. Blue is what the layers before reached already,
+    orange what the last one adds.
+
+    >>> one_layer = torch.ones(5, 5).bool().tril().triu(-1)
+    >>> window_reach([one_layer, torch.ones(5, 5).bool().tril().triu(-2)])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    length, cell = len(reaches[0]), 4.4 / 34  # more than 34 columns would be too small on a phone
+    figure, before = inch_figure(), torch.zeros(length, length, dtype=torch.bool)
+    for number, reach in enumerate(reaches, start=1):
+        faces = np.select([before.numpy(), reach.numpy()], [BLUE, ORANGE], "none")
+        axes = add_grid(figure, faces, cell=cell, left=(number - 1) * (length + 1.5) * cell)
+        axes.set_title(text("panel.layers", number=number), fontsize=9.5)
+        before = reach
     return figure

@@ -1,24 +1,26 @@
-"""Positions as pictures: what shuffling does, waves, two positions compared, a training without them."""
+"""Positions as pictures: waves, shuffled tokens, turned vectors, and what positions do to scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Arc, Circle
 
-from polyhead.checked import Positive
-from polyhead_course.figures.plots.charts import chart
-from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE, inch_figure, plot, to_array
-from polyhead_course.figures.plots.grid import add_grid, colormap_colours, matrix_colours
+from polyhead.checked import Size
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, inch_figure, plot, to_array
+from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid, matrix_colours, signed_colours
+from polyhead_course.figures.plots.scripts import subscript
 from polyhead_course.words.language import text
 
 _CELL, _GAP = 0.46, 0.75  # inches: a cell of numbers, and the room for the lines between two grids
 
 
 @plot
-def position_waves(table: object) -> Figure:
+def position_waves(table: Array) -> Figure:
     """Draw the vectors of positions as coloured cells: orange is positive, purple negative, white 0.
 
     The table is (num_positions, embed_dim), at most 40 by 20, with entries from -1 to 1.
@@ -29,7 +31,7 @@ def position_waves(table: object) -> Figure:
     matrix = to_array(table).round(2)
     rows, columns = matrix.shape
     figure = inch_figure()
-    axes = add_grid(figure, colormap_colours("PuOr_r", 0.5 + 0.45 * matrix), cell=0.16)
+    axes = add_grid(figure, signed_colours(matrix, 1 / 1.44), cell=0.16)  # 1 is darker than elsewhere
     for square in axes.patches:  # so many are a wave only without lines between them
         square.set(edgecolor=square.get_facecolor(), linewidth=0.3)
     axes.set_xticks(np.arange(0, columns, 2) + 0.5, [str(i) for i in range(0, columns, 2)])
@@ -40,7 +42,7 @@ def position_waves(table: object) -> Figure:
 
 
 @plot
-def shuffled_outputs(first: object, second: object, tokens: Sequence[str], order: Sequence[int]) -> Figure:
+def shuffled_outputs(first: Array, second: Array, tokens: Sequence[str], order: Sequence[int]) -> Figure:
     """Draw the outputs of some tokens, and to the right those of the same tokens in another order.
 
     Both are (num_tokens, value_dim); row i of `second` belongs to `tokens[order[i]]`. A line joins the two
@@ -55,7 +57,7 @@ def shuffled_outputs(first: object, second: object, tokens: Sequence[str], order
     highest = float(np.abs(np.concatenate([left, right])).max())
     for matrix, offset, rows in ((left, 0.0, tokens), (right, width, [tokens[i] for i in order])):
         axes = add_grid(
-            figure, matrix_colours(matrix, highest), cell=_CELL, left=offset, words=matrix,
+            figure, matrix_colours(matrix, highest), cell=_CELL, left=offset, cell_texts=matrix,
             number_format="z.2f", rows=rows,
         )  # fmt: skip
         if offset:
@@ -68,47 +70,138 @@ def shuffled_outputs(first: object, second: object, tokens: Sequence[str], order
 
 
 @plot
-def distance_products(distances: Sequence[int], panels: Mapping[str, Mapping[int, object]]) -> Figure:
-    """Draw the products of two position vectors against their distance, from two starting positions.
+def rotary_arrows(queries: Array, keys: Array, places: Sequence[tuple[int, int]]) -> Figure:
+    """Draw turned queries and keys as arrows, with the angle between them; one panel for each pair.
 
-    The panels are "plain" and "projected"; each has two curves by the position from which the distance
-    counts, the first drawn as a line, the second as points.
+    Both are (num_pairs, 2) and not 0; `places` are the positions of the query and of the key.
 
-    >>> distance_products([-1, 0, 1], {"plain": {30: [1.0, 2.0, 1.0], 100: [1.0, 2.0, 1.0]}})
+    >>> rotary_arrows([[1.0, 0.0]], [[0.6, 0.8]], [(3, 1)])
     <polyhead_course.figures.plots.Drawing>
     """
-    figure = Figure(figsize=(4.5, 2.1 * len(panels) + 0.5))
-    rows = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
-    styles = (BLUE, "-", ""), (ORANGE, "none", "o")
-    for axes, (name, curves) in zip(rows, panels.items(), strict=True):
-        for (position, curve), (colour, line, marker) in zip(curves.items(), styles, strict=True):
-            axes.plot(
-                distances, to_array(curve), color=colour, linestyle=line, marker=marker, markersize=4,
-                label=text("curve.from_position", position=position),
+    lefts, rights = to_array(queries), to_array(keys)
+    reach = 1.3 * float(np.linalg.norm(np.concatenate([lefts, rights]), axis=1).max())
+    figure = Figure(figsize=(2.3 * len(lefts), 2.6))
+    panels = np.atleast_1d(figure.subplots(1, len(lefts)))
+    for axes, query, key, (at, to) in zip(panels, lefts, rights, places, strict=True):
+        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+        axes.axis("off")
+        axes.add_patch(Circle((0, 0), reach / 1.3, facecolor="none", edgecolor=GREY, linewidth=0.8))
+        start = _add_vector(axes, query, BLUE, f"q{subscript(at)}", reach)
+        end = _add_vector(axes, key, ORANGE, f"k{subscript(to)}", reach)
+        _add_angle(axes, start, end, reach)
+        axes.set_title(f"{text('axis.distance')}: {at - to}", fontsize=10)
+        axes.text(0, -1.1 * reach, f"q · k = {query @ key:z.2f}", ha="center", va="top", fontsize=10)
+    figure.subplots_adjust(left=0, right=1, wspace=0.05)
+    return figure
+
+
+def _add_vector(axes: Axes, vector: np.ndarray, colour: str, label: str, reach: float) -> float:
+    """Add an arrow from the origin with its label, and return its direction in degrees."""
+    line = {"arrowstyle": "-|>", "color": colour, "linewidth": 2.4, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (vector[0], vector[1]), (0, 0), arrowprops=line)
+    x, y = vector * (1 + 0.13 * reach / np.linalg.norm(vector))
+    axes.text(x, y, label, ha="center", va="center", fontsize=11, color=colour)
+    return float(np.degrees(np.arctan2(vector[1], vector[0])))
+
+
+def _add_angle(axes: Axes, one: float, other: float, reach: float) -> None:
+    """Add an arc between two directions, the short way from one to the other, with its size in degrees."""
+    turn = (other - one + 180) % 360 - 180
+    start, end = sorted((one, one + turn))
+    size = 0.7 * reach
+    axes.add_patch(Arc((0, 0), size, size, theta1=start, theta2=end, color=INK, linewidth=1.2))
+    middle = np.radians((start + end) / 2)
+    axes.text(
+        0.52 * reach * np.cos(middle), 0.52 * reach * np.sin(middle), f"{abs(turn):.0f}°",
+        ha="center", va="center", fontsize=10,
+    )  # fmt: skip
+
+
+@plot
+def rotary_layouts(head_dim: Size) -> Figure:
+    """Draw which numbers of a query, at most 12, make a pair in both layouts, by colours and arcs.
+
+    >>> rotary_layouts(head_dim=8)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    half, cell = head_dim // 2, 0.46
+    figure = inch_figure()
+    places = np.arange(head_dim)
+    for line, (name, owners) in enumerate({"neighbours": places // 2, "halves": places % half}.items()):
+        top = line * 1.4
+        faces = np.array(HEAD_COLOURS)[owners][None]
+        axes = add_grid(figure, faces, cell=cell, top=top, cell_texts=places[None])
+        figure.text(0, 1 - top + 0.55, text(f"layout.{name}"), va="bottom", fontsize=10)
+        for pair in range(half):
+            first, second = np.flatnonzero(owners == pair) + 0.5
+            bow = f"arc3,rad=-{min(0.6, 1.1 / (second - first)):.2f}"
+            axes.annotate(
+                "", (second, 0), (first, 0), annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 1.6, "connectionstyle": bow,
+                            "shrinkA": 1, "shrinkB": 1},
             )  # fmt: skip
-        axes.set_title(text(f"panel.{name}"), loc="left")
-    rows[0].legend(loc="upper right", fontsize=9)
-    rows[-1].set_xlabel(text("axis.distance"))
-    figure.subplots_adjust(hspace=0.35)
     return figure
 
 
 @plot
-def position_losses(curves: Mapping[str, object], guess: Positive, every: Positive = 1) -> Figure:
-    """Draw the losses of two trainings, "with_positions" and "no_positions".
+def score_terms(panels: Mapping[str, Array]) -> Figure:
+    """Draw square matrices as small heat maps, three a line: the terms of a score, and their sum.
 
-    Each has one number for every so many steps; the dotted line is the loss of guessing.
+    They are called content_content, content_position, position_content, position_position, sum and rotary.
+    Orange is positive, purple negative, white 0, each on a scale of its own.
 
-    >>> position_losses({"no_positions": [1.6, 1.6], "with_positions": [1.6, 0.2]}, guess=1.61, every=10)
+    >>> score_terms({"sum": [[1.0, -2.0], [0.0, 1.0]]})
     <polyhead_course.figures.plots.Drawing>
     """
-    styles = {"with_positions": (BLUE, "o"), "no_positions": (ORANGE, "s")}
-    figure, axes = chart(4.5, 2.9, "axis.step", "axis.loss")
-    for name, curve in curves.items():
-        losses, (colour, marker) = to_array(curve), styles[name]
-        steps = np.arange(len(losses)) * every
-        axes.plot(steps, losses, color=colour, marker=marker, markersize=4, label=text(f"curve.{name}"))
-    axes.axhline(guess, color=GREY, linestyle=":", linewidth=1.4, label=text("line.guessing"))
-    axes.set_ylim(0, guess * 1.35)
-    axes.legend(loc="best", fontsize=9)
+    figure = inch_figure()
+    for number, (name, panel) in enumerate(panels.items()):
+        matrix, (line, column) = to_array(panel), divmod(number, 3)
+        cell, label = 1.36 / len(matrix), text(f"panel.{name}")
+        _add_map(figure, signed_colours(matrix), GREY, cell, column * 1.56, line * 1.78, label)
+    _add_axis_names(figure.axes[0])
     return figure
+
+
+@plot
+def relative_biases(t5: Array, alibi: Array) -> Figure:
+    """Draw what relative biases add to the scores of a decoder, head by head: T5's above, ALiBi's below.
+
+    Both are (num_heads, num_tokens, num_tokens), two heads each; keys after the query are left out. Both
+    heads have one scale; each has its smallest and largest number in the corner.
+
+    >>> bias = [[[0.0, 0.0], [-1.0, 0.0]], [[0.0, 0.0], [-0.5, 0.0]]]
+    >>> relative_biases(t5=bias, alibi=bias)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure = inch_figure()
+    for line, (family, values) in enumerate({"T5": t5, "ALiBi": alibi}.items()):
+        stack = to_array(values)
+        size = stack.shape[1]
+        causal = np.tri(size, dtype=bool)
+        shown = np.where(causal, stack, 0.0)
+        highest = float(np.abs(shown).max())
+        for number, matrix in enumerate(shown):
+            faces = np.where(causal, signed_colours(matrix, highest), "none")
+            left, top = number * 2.25, line * 2.62
+            label = f"{family}, {text('title.head', number=number + 1)}"
+            _add_map(figure, faces, "none", 2 / size, left, top, label)
+            low, high = matrix[causal].min(), matrix[causal].max()
+            extremes = f"{low:z.2f} … {high:z.2f}"
+            figure.text(left + 1.98, 1 - top - 0.05, extremes, ha="right", va="top", fontsize=9)
+    _add_axis_names(figure.axes[0])
+    return figure
+
+
+def _add_map(
+    figure: Figure, faces: np.ndarray, edge: str, cell: float, left: float, top: float, label: str
+) -> None:
+    """Add a heat map without numbers."""
+    axes = add_grid(figure, faces, cell=cell, left=left, top=top)
+    for square in axes.patches:
+        square.set(linewidth=0.4, edgecolor=edge)
+    axes.set_title(label, loc="left", fontsize=9.5, pad=4, color=INK)
+
+
+def _add_axis_names(axes: Axes) -> None:
+    axes.set_ylabel(text("axis.query_position"), fontsize=9)
+    axes.set_xlabel(text("axis.key_position"), fontsize=9)

@@ -4,43 +4,19 @@
 translation needs neither Babel nor training data.
 """
 
-from polyhead_course.models.translation.dates import FORMS, read_date
+# ruff: isort: skip_file
+# fmt: off
+from polyhead_course.models.translation.dates import (
+    FORMS, TARGETS, Pair, held_out_pairs, is_held_out, read_date, training_pairs,
+)
 from polyhead_course.models.translation.evaluation import alignment, exact_match, right_sources
-from polyhead_course.models.translation.pairs import (
-    TARGETS,
-    Pair,
-    held_out_pairs,
-    is_held_out,
-    training_pairs,
-)
-from polyhead_course.models.translation.training import recipe
 from polyhead_course.models.translation.translator import (
-    Translation,
-    Translator,
-    Vocabulary,
-    load_translator,
-    source_tokens,
-    target_tokens,
-    translate,
+    Translation, Translator, Vocabulary, load_translator, recipe, source_tokens, target_tokens, translate,
 )
+# fmt: on
 
 __all__ = [
-    "FORMS",
-    "TARGETS",
-    "Pair",
-    "Translation",
-    "Translator",
-    "Vocabulary",
-    "alignment",
-    "exact_match",
-    "held_out_pairs",
-    "is_held_out",
-    "load_translator",
-    "read_date",
-    "recipe",
-    "right_sources",
-    "source_tokens",
-    "target_tokens",
-    "training_pairs",
-    "translate",
-]
+    "FORMS", "TARGETS", "Pair", "Translation", "Translator", "Vocabulary", "alignment", "exact_match",
+    "held_out_pairs", "is_held_out", "load_translator", "read_date", "recipe", "right_sources",
+    "source_tokens", "target_tokens", "training_pairs", "translate",
+]  # fmt: skip

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from polyhead.checked import checked
-from polyhead_course.models.translation.dates import MONTH_NUMBERS, WEEKDAYS
-from polyhead_course.models.translation.pairs import Pair
+from polyhead_course.models.translation.dates import MONTH_NUMBERS, WEEKDAYS, Pair
 from polyhead_course.models.translation.translator import Translator, source_tokens
 
 _BATCH = 512

@@ -1,4 +1,4 @@
-"""The translator: a small Transformer between two vocabularies, its loss, and its decoding."""
+"""The translator: a small Transformer between two vocabularies, its loss, its recipe, and its decoding."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from polyhead.checked import checked
+from polyhead.checked import Count, Size, checked
 from polyhead.checkpoint import load, save
 from polyhead.generation import greedy_decode
-from polyhead.training import Loss
+from polyhead.training import Loss, Recipe
 from polyhead.transformer import Transformer
-from polyhead_course.models.translation.dates import read_date, tokens_of
-from polyhead_course.models.translation.pairs import Pair, Target
+from polyhead_course.models.translation.dates import Pair, Target, read_date, tokens_of
 
 CHECKPOINT = Path(__file__).parents[1] / "checkpoints" / "translator.safetensors"
 SPECIAL = ("<pad>", "<s>", "</s>")
 PAD, START, END = range(3)
 LONGEST = 32  # characters and the end; "2026년 11월 20일 금요일" has 17
+NUM_PAIRS, STEPS = 30_000, 1_200  # with which `experiments/translator.py` trains it
 
 
 class Translation(NamedTuple):
@@ -188,6 +188,19 @@ class Translator:
     @property
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
+
+
+@checked
+def recipe(steps: Size = STEPS, seed: Count = 0) -> Recipe:
+    """Return the recipe of the committed checkpoint, or the same with other steps and another seed.
+
+    >>> recipe(steps=600).warmup
+    60
+    """
+    return Recipe(
+        steps=steps, batch_size=64, learning_rate=3e-3, warmup=steps // 10, weight_decay=0.01,
+        betas=(0.9, 0.98), seed=seed,
+    )  # fmt: skip
 
 
 @functools.cache

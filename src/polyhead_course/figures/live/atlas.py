@@ -1,0 +1,44 @@
+"""The heads of SmolLM2 by kind: the reader chooses a head and a text, and switches a kind of head off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+
+from polyhead_course.figures import plots
+from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.plots.matrices import HEAD_KINDS
+from polyhead_course.models.smollm2 import atlas as table
+from polyhead_course.models.smollm2.readings import readings
+from polyhead_course.words.language import get_language, text
+
+_LABELS = (
+    "head.count", "live.atlas_heads", "live.atlas_head", "live.atlas_text", "live.atlas_matrix",
+    "live.atlas_row", "live.atlas_key", "live.atlas_off", "live.atlas_writes", "live.atlas_all",
+    "live.atlas_without", "live.atlas_others", "live.atlas_cut", "live.atlas_failed",
+)  # fmt: skip
+
+
+def atlas() -> Explorable:
+    """The figure `plots.head_atlas` of SmolLM2, in which a head shows its weights in six texts.
+
+    It begins with the head that copies most. Two of the texts are in the reader's language. The weights of
+    the other heads lie in files, one for each text, which the page loads when the reader asks for them.
+
+    >>> figure = atlas()
+    >>> figure.data["head"], figure.data["kinds"][18][6], len(figure.data["texts"])
+    ([18, 6], 'induction', 6)
+    """
+    rows, texts = table.atlas(), readings(get_language())
+    kinds = [[row.kind for row in layer] for _, layer in groupby(rows, lambda row: row.head.layer)]
+    counts = Counter(row.kind for row in rows)
+    _, *start = max(rows, key=lambda row: row.shares["induction"]).head
+    return Explorable(
+        "atlas", plots.head_atlas(kinds), labels=_LABELS, kinds=kinds, head=start,
+        names={
+            kind: {"name": text(f"head.{kind}"), "face": face, "mark": mark, "count": counts[kind]}
+            for kind, (face, mark) in HEAD_KINDS.items() if counts[kind]
+        },
+        texts=[each._asdict() for each in texts], off="induction",
+        weights=[row[: number + 1] for number, row in enumerate(texts[0].percents()[*start].tolist())],
+    )  # fmt: skip

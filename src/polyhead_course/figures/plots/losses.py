@@ -1,0 +1,181 @@
+"""Losses and learning rates against the steps of a training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from polyhead.checked import Count, Positive, Size
+from polyhead_course.figures.plots.charts import chart, decimal_ticks, level_line, stacked_charts
+from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE, Array, plot, to_array, to_log10
+from polyhead_course.words.language import text
+
+
+@plot
+def learning_rates(rates: Sequence[float], warm_up: Count) -> Figure:
+    """Draw the learning rate of each step, in thousandths; the grey band is the `warm_up`, in steps.
+
+    >>> learning_rates([0.001, 0.002, 0.0015, 0.001], warm_up=2)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    heights = to_array(1000 * np.array(rates))
+    figure, axes = chart(4.5, 2.6, "axis.step", "axis.learning_rate")
+    axes.plot(range(len(heights)), heights, color=BLUE)
+    axes.set(xlim=(0, len(heights)), ylim=(0, heights.max() * 1.2))
+    _add_warm_up(axes, warm_up)
+    return figure
+
+
+@plot
+def loss_curves(stored: Sequence[float], own: Sequence[float], guessing: Positive, warm_up: Count) -> Figure:
+    """Draw the loss of each step on a logarithmic axis, of the stored run and of one's own, shorter run.
+
+    The dotted line is the loss of `guessing`; the grey band is the `warm_up`, in steps.
+
+    >>> loss_curves([4.0, 2.0, 0.5], [4.5, 2.5], guessing=3.5, warm_up=1)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.5, 3.6, "axis.step", "axis.loss")
+    for name, losses, colour in (("stored", stored, BLUE), ("own", own, ORANGE)):
+        label = text(f"curve.{name}")
+        axes.plot(range(len(losses)), to_log10(losses), color=colour, linewidth=1.4, label=label)
+    level_line(axes, round(math.log10(guessing), 2), "guessing", len(stored))
+    low, high = decimal_ticks(axes)
+    axes.set(xlim=(0, len(stored)), ylim=(low, high + 0.1))
+    axes.legend(loc="lower left", fontsize=9)
+    _add_warm_up(axes, warm_up)
+    return figure
+
+
+def _add_warm_up(axes: Axes, steps: int) -> None:
+    """Add the band of the warm-up with its name."""
+    axes.axvspan(0, steps, color=GREY, alpha=0.18, linewidth=0)
+    axes.annotate(
+        text("band.warm_up"), (steps, axes.get_ylim()[1]), ha="left", va="top",
+        xytext=(4, -2), textcoords="offset points", fontsize=9,
+    )  # fmt: skip
+
+
+@plot
+def training_progress(
+    steps: Sequence[int], loss: Array, exact_match: Array, guessing: Positive, warm_up: Count
+) -> Figure:
+    """Draw the loss above and the share of exact matches below, each with a number for each of the `steps`.
+
+    The dotted line is the loss of `guessing`; the grey band is the `warm_up`, in steps.
+
+    >>> training_progress([0, 50, 100], [4.0, 2.0, 0.1], [0.0, 0.1, 1.0], guessing=2.4, warm_up=30)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    losses, titles = to_array(loss), [text("axis.held_out_loss"), text("axis.exact_match")]
+    figure, (upper, lower) = stacked_charts((4.5, 4.4), titles, text("axis.step"))
+    upper.plot(steps, losses, color=BLUE, marker="o", markersize=5)
+    level_line(upper, guessing, "guessing", steps[-1])
+    upper.set_ylim(0, max(losses.max(), guessing) * 1.15)
+    lower.plot(steps, to_array(exact_match), color=ORANGE, marker="s", markersize=5)
+    lower.set_ylim(0, 1.08)
+    for axes in (upper, lower):
+        axes.axvspan(steps[0], warm_up, color=GREY, alpha=0.18, linewidth=0)
+    middle = steps[0] + warm_up / 2
+    lower.annotate(text("band.warm_up"), (middle, 1.04), ha="center", va="top", fontsize=9)
+    return figure
+
+
+@plot
+def leak_losses(
+    at_once: Mapping[str, Sequence[float]],
+    one_by_one: Mapping[str, Mapping[int, float]],
+    floor: Positive,
+    guessing: Positive,
+) -> Figure:
+    """Draw the loss against training steps: whole texts at once, as in training, and token by token.
+
+    Models go by the names "causal" and "unmasked", one panel each. `at_once` has the losses of the steps 0,
+    1, 2, …, `one_by_one` some of them by the step. Dotted lines are the lowest loss that is possible without
+    a look into the future, and that of equal probabilities.
+
+    >>> leak_losses({"causal": [2.0, 1.0]}, {"causal": {0: 2.0, 1: 1.1}}, floor=0.7, guessing=2.1)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    titles, size = [text(f"model.{name}") for name in at_once], (4.6, 2.35 * len(at_once))
+    figure, panels = stacked_charts(size, titles, text("axis.step"), sharey=True)
+    highest = guessing
+    for axes, (name, losses) in zip(panels, at_once.items(), strict=True):
+        training, generation = to_array(losses).round(3), to_array(list(one_by_one[name].values())).round(3)
+        axes.plot(training, color=BLUE, linewidth=1.3, label=text("curve.at_once"))
+        axes.plot(
+            list(one_by_one[name]), generation, color=ORANGE, marker="o", markersize=4,
+            label=text("curve.one_by_one"),
+        )  # fmt: skip
+        end = len(training) - 1
+        level_line(axes, floor, "lowest_loss", end, shift=-3, fontsize=8.5)
+        level_line(axes, guessing, "guessing", end, fontsize=8.5)
+        axes.set_ylabel(text("axis.loss"))
+        highest = max(highest, training.max(), generation.max())
+    panels[0].set_ylim(0, 1.1 * highest)
+    panels[0].legend(loc="upper right", fontsize=9)
+    return figure
+
+
+_BY_HEADS = ((ORANGE, "s"), (BLUE, "o"), (GREY, "^"))
+
+
+@plot
+def loss_by_heads(curves: Mapping[int, Array]) -> Figure:
+    """Draw the loss at each training step, by the number of heads, up to three curves.
+
+    >>> loss_by_heads({1: [1.0, 0.5], 2: [0.75, 0.0]})
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.4, 2.9, "axis.step", "axis.loss")
+    for (colour, marker), (num_heads, curve) in zip(_BY_HEADS, curves.items(), strict=False):
+        losses = to_array(curve)
+        axes.plot(
+            np.arange(1, len(losses) + 1), losses, color=colour, linewidth=1.5, marker=marker, markersize=6,
+            markevery=max(1, len(losses) // 10), label=text("curve.heads", number=num_heads),
+        )  # fmt: skip
+    axes.set(xlim=(0, None), ylim=(0, None))
+    axes.legend(loc="best", fontsize=9)
+    return figure
+
+
+@plot
+def view_losses(transposed: Array, viewed: Array, every: Size = 1) -> Figure:
+    """Draw the losses of two models in training, each number `every` steps after the last.
+
+    >>> view_losses([2.5, 0.5, 0.0], [2.5, 1.5, 1.0], every=10)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.6, 3.0, "axis.step", "axis.loss")
+    for name, losses, style in (("transposed", transposed, (BLUE, "o")), ("viewed", viewed, (ORANGE, "s"))):
+        curve, (colour, marker) = to_array(losses).round(2), style
+        steps = every * np.arange(1, len(curve) + 1)
+        axes.plot(steps, curve, color=colour, marker=marker, markersize=4, label=text(f"memory.{name}"))
+    axes.set(xlim=(0, None), ylim=(0, None))
+    axes.legend(loc="best", fontsize=9)
+    return figure
+
+
+@plot
+def position_losses(curves: Mapping[str, Array], guess: Positive, every: Positive = 1) -> Figure:
+    """Draw the losses of two trainings, "with_positions" and "no_positions".
+
+    Each has one number for every so many steps; the dotted line is the loss of guessing.
+
+    >>> position_losses({"no_positions": [1.6, 1.6], "with_positions": [1.6, 0.2]}, guess=1.61, every=10)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    styles = {"with_positions": (BLUE, "o"), "no_positions": (ORANGE, "s")}
+    figure, axes = chart(4.5, 2.9, "axis.step", "axis.loss")
+    for name, curve in curves.items():
+        losses, (colour, marker) = to_array(curve), styles[name]
+        steps = np.arange(len(losses)) * every
+        axes.plot(steps, losses, color=colour, marker=marker, markersize=4, label=text(f"curve.{name}"))
+    axes.axhline(guess, color=GREY, linestyle=":", linewidth=1.4, label=text("line.guessing"))
+    axes.set_ylim(0, guess * 1.35)
+    axes.legend(loc="best", fontsize=9)
+    return figure

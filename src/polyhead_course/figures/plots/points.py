@@ -1,0 +1,112 @@
+"""Values as points: where their weighted sums can be, and where not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Polygon
+
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, plot, to_array
+from polyhead_course.words.language import text
+
+
+def add_points(axes: Axes, points: np.ndarray, name: str, zorder: int = 3, **look: Any) -> None:
+    """Add points, (num_points, 2), with the label `point.<name>`."""
+    axes.scatter(points[:, 0], points[:, 1], label=text(f"point.{name}"), zorder=zorder, **look)
+
+
+def convex_hull(points: np.ndarray) -> np.ndarray:
+    """Find the corners of the area that weighted averages of points, (num_points, 2), can reach.
+
+    Raises:
+        ValueError: all points are on one line.
+    """
+    from scipy.spatial import ConvexHull, QhullError  # takes as long to import as the rest of the figures
+
+    try:
+        hull = ConvexHull(np.unique(points, axis=0))
+    except QhullError:
+        raise ValueError(f"values must be points, not all on one line, got {points.tolist()}") from None
+    corners: np.ndarray = hull.points[hull.vertices]
+    return corners
+
+
+@plot
+def weighted_sums(
+    values: Array, outputs: Array, tokens: Sequence[str], wished: Array | None = None
+) -> Figure:
+    """Draw values as points, the area that their weighted averages can reach, and the outputs in it.
+
+    Values and outputs are (num_tokens, 2); at least three values, not all on a line. `tokens` name them.
+    `wished`, (2,), is an output that one would like to have.
+
+    >>> weighted_sums([[0, 0], [4, 0], [1, 3]], [[1, 1], [2, 1], [1, 2]], ["a", "b", "c"], wished=[4, 4])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    points, sums = to_array(values), to_array(outputs)
+    figure = Figure(figsize=(4.6, 3.8))
+    axes = figure.subplots()
+    axes.add_patch(Polygon(convex_hull(points), facecolor=BLUE, alpha=0.15, edgecolor="none"))
+    for start, end in zip(points, sums, strict=True):
+        axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": GREY, "linewidth": 1.2})
+    add_points(axes, points, "value", s=55, color=BLUE)
+    add_points(axes, sums, "output", s=65, color=ORANGE, marker="D")
+    shown = points
+    if wished is not None:
+        wish = to_array(wished)
+        add_points(axes, wish[None], "wish", s=90, color=INK, marker="x", linewidth=2, zorder=4)
+        shown = np.vstack((points, wish))
+    for label, point, output in zip(tokens, points, sums, strict=True):
+        below = output[1] > point[1]  # where its arrow does not go
+        axes.annotate(label, point, xytext=(0, -9 if below else 8), textcoords="offset points",
+                      ha="center", va="top" if below else "bottom")  # fmt: skip
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    axes.set(xlim=(low[0] - 0.6, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
+    axes.legend(loc="upper right", fontsize=9)
+    return figure
+
+
+@plot
+def wish_and_hull(values: Array, wish: Array, tokens: Sequence[str]) -> Figure:
+    """Draw values as points, what their averages reach, and a wished output with the average nearest to it.
+
+    Values are (num_tokens, 2), a red and a blue number each, not all on a line; the wish is (2,), outside
+    their convex hull. `tokens` name the values.
+
+    >>> wish_and_hull([[0, 0], [2, 0], [0, 2]], [2, 2], ["a", "b", "c"])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    points, target = to_array(values), to_array(wish)
+    corners = convex_hull(points)
+    nearest = np.round(_nearest(corners, target), 4)
+    figure = Figure(figsize=(4.4, 3.4))
+    axes = figure.subplots()
+    axes.add_patch(Polygon(corners, facecolor=BLUE, alpha=0.15, edgecolor="none"))
+    axes.plot(*zip(nearest, target, strict=True), color=GREY, linestyle=":", linewidth=1.6, zorder=2)
+    distinct = np.unique(points, axis=0)
+    add_points(axes, distinct, "value", s=55, color=BLUE)
+    add_points(axes, nearest[None], "nearest", s=50, color=GREY, marker="D")
+    add_points(axes, target[None], "wish", s=190, color=ORANGE, marker="*")
+    for value in distinct:
+        names = [token for token, point in zip(tokens, points, strict=True) if (point == value).all()]
+        axes.annotate(", ".join(names), value, xytext=(9, -3), textcoords="offset points", va="top")
+    shown = np.vstack([points, target])
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    axes.set(xlim=(low[0] - 0.4, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.5))
+    axes.set_xlabel(text("axis.red"))
+    axes.set_ylabel(text("axis.blue"))
+    axes.legend(loc="center left", bbox_to_anchor=(0, 1.08), ncol=3, fontsize=9, columnspacing=0.8)
+    return figure
+
+
+def _nearest(corners: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Find the point on the hull's edge that is nearest to one outside."""
+    starts, ends = corners, np.roll(corners, -1, axis=0)
+    along = ((target - starts) * (ends - starts)).sum(axis=1) / ((ends - starts) ** 2).sum(axis=1)
+    feet = starts + along.clip(0, 1)[:, None] * (ends - starts)
+    foot: np.ndarray = feet[((feet - target) ** 2).sum(axis=1).argmin()]
+    return foot

@@ -1,0 +1,133 @@
+"""The links of a page: downloads in its header, in its footer licences, citation and reports of errors.
+
+The downloads are the page's notebook, a copy for students, links to Colab and Binder, and the PDF. The copies
+are in a folder of the site. `make pages` publishes this folder also as the branch of the same name, since
+Colab opens notebooks only from a repository; Binder runs the repository itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ConfigError
+
+from polyglot_book.config import Language, problems
+from polyglot_book.copies import LAB, has_solutions, install_code, reader_copy, student_copy
+from polyglot_book.ipynb import read_notebook, write_notebook
+from sphinx_polyglot.pages import Pages, github_name, site_address, source_file
+from sphinx_polyglot.strings import translate
+
+_FOLDER = "notebooks"
+_TEXT = {"description": "text", "type": "string"}
+_LICENCE = {
+    "description": "name and href",
+    "type": "object",
+    "required": ["name", "href"],
+    "properties": {"name": _TEXT, "href": _TEXT},
+    "additionalProperties": False,
+}
+_SCHEMA = {
+    "description": "a mapping of text, code and cite",
+    "type": "object",
+    "properties": {"text": _LICENCE, "code": _LICENCE, "cite": _TEXT},
+    "additionalProperties": False,
+}
+
+
+# Sphinx event: config-inited
+def check_rights(app: Sphinx, config: Config) -> None:
+    """Raise a `ConfigError` for wrong licences before anything is read."""
+    if wrong := problems(config.polyglot_rights, _SCHEMA):
+        raise ConfigError(f"polyglot_rights: {wrong[0]}")
+
+
+class Entry(NamedTuple):
+    """An entry of the menu: a file to download, or a link if it has no filename."""
+
+    label: str
+    href: str
+    filename: str = ""
+
+
+def downloads_of(app: Sphinx, pagename: str) -> list[Entry]:
+    """Write the copies of a page's notebook, and return the entries of its menu.
+
+    A language's first page has no copies: its code reads the notebooks beside it.
+    """
+    entries: list[Entry] = []
+    pages = Pages.from_config(app.config)
+    own = pages.language_of(pagename)
+    if own is None or pagename not in app.env.found_docs:
+        return entries
+    path, root = Path(app.env.doc2path(pagename)), "../" * pagename.count("/")
+    published = bool(github_name(app.config) and site_address(app.config))
+    if path.suffix == ".ipynb" and pagename != pages.home(own):
+        names = _write_copies(app, pages, own, path)
+        entries += [Entry(label, f"{root}{_FOLDER}/{name}", name) for label, name in names.items()]
+        if published:
+            entries += _launch_links(app.config, own, path.stem, entries[0].filename)
+    if published:
+        name = f"{pages.reference.slug}-{own.code}.pdf"
+        entries.append(Entry(translate("All chapters (PDF)"), f"{root}pdf/{name}", name))
+    return entries
+
+
+def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> dict[str, str]:
+    """Write the copies; return the files by their labels in the menu."""
+    config, notebook = app.config, read_notebook(path, check=False)
+    site, folder = site_address(config), Path(app.outdir) / _FOLDER
+    prefix = f"{pages.reference.slug}-{language.code}-"
+
+    def address(stem: str, anchor: str) -> str:
+        page = f"{pages.folder}/{language.code}/{stem}.html"
+        if not site and page == f"{pages.home(language)}.html":
+            return f"../{page}"  # there is no copy
+        return f"{site}{page}{anchor}" if site else f"{prefix}{stem}.ipynb"
+
+    settings = config.polyglot_install
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    more = [line for word, line in settings.get("pip_where", {}).items() if word in code]
+    pip = [line.format(site=site) for line in (*settings.get("pip", []), *more)]
+    install = install_code(settings["import"], pip) if site and pip else ""
+    copies = [("Notebook", "", notebook, "")]
+    if has_solutions(notebook):
+        note = translate("For students: this copy has neither solutions nor outputs.")
+        copies.append(("Notebook without solutions", "-student", student_copy(notebook), f"*{note}*"))
+    names = {}
+    for label, ending, content, note in copies:
+        name = names[translate(label)] = f"{prefix}{path.stem}{ending}.ipynb"
+        copy = reader_copy(content, address, note=note, install=install)
+        write_notebook(copy, folder / name, check=False)
+    return names
+
+
+def _launch_links(config: Config, language: Language, stem: str, name: str) -> list[Entry]:
+    """Return the links that open a notebook in Colab and in Binder."""
+    project = github_name(config)
+    colab = f"https://colab.research.google.com/github/{project}/blob/{_FOLDER}/{name}"
+    inside = quote(f"{LAB}/{language.code}/{stem}.ipynb", safe="")
+    binder = f"https://mybinder.org/v2/gh/{project}/HEAD?labpath={inside}"
+    return [Entry(translate("Open in Colab"), colab), Entry(translate("Open in Binder"), binder)]
+
+
+def rights_of(app: Sphinx, pagename: str) -> dict[str, Any]:
+    """Return the licences and the links of a page's footer for its context."""
+    rights = app.config.polyglot_rights
+    context = {"polyglot_rights": rights, "polyglot_author": app.config.author}
+    pages = Pages.from_config(app.config)
+    language = pages.language_of(pagename) or pages.reference
+    cite, _, anchor = rights.get("cite", "").partition("#")
+    docname = f"{pages.folder}/{language.code}/{cite}"
+    if cite and docname in app.env.found_docs:
+        address = app.builder.get_relative_uri(pagename, docname)
+        context["polyglot_cite"] = f"{address}#{anchor}" if anchor else address
+    if (project := github_name(app.config)) and pagename in app.env.found_docs:
+        repository = f"https://github.com/{project}"
+        context["polyglot_project"] = repository
+        context["polyglot_report"] = f"{repository}/issues/new?title={quote(pagename, safe='')}"
+        context["polyglot_source"] = f"{repository}/blob/HEAD/{quote(source_file(app, pagename))}"
+    return context
