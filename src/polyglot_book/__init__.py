@@ -1,13 +1,14 @@
 """Tools for a book of MyST notebooks in several languages.
 
 The commands are listed by `python -m polyglot_book --help`. In a notebook of the book, `overview()` returns
-`{chapter: Contents(title, needs, minutes, exercises)}`, and `outline()` returns `{chapter: (title, needs)}`,
-where `chapter` is the stem of a file's name and `needs` lists the chapters that it builds on.
+`{chapter: Contents(title, needs, minutes, exercises)}`, where `chapter` is the stem of a file's name and
+`needs` lists the chapters that it builds on.
 
-Modules: `translations` (stale and missing cells), `wording` (terms and writing systems), `checks` (all
-checks), `notebooks` (execution), `markdown` (parsing) and `config` (settings).
+Main modules: `config` (settings), `chapters` and `markdown` (reading), `translations` (stale and missing
+cells), `wording` (terms and writing systems), `checks` (all checks), `freshness` (which notebooks are
+outdated), `execution` and `notebooks` (making them).
 """
 
-from polyglot_book.contents import outline, overview
+from polyglot_book.contents import overview
 
-__all__ = ["outline", "overview"]
+__all__ = ["overview"]

@@ -26,7 +26,7 @@ from polyglot_book.ipynb import (
 )
 from polyglot_book.markdown import CellParts, parse_cell
 from polyglot_book.notebooks import make_notebook, orphans
-from polyglot_book.translations import check_translations, translated_cells
+from polyglot_book.translations import check_translations, finished_cells
 from polyglot_book.violations import NOTEBOOKS, Violation
 from polyglot_book.wording import check_wording
 
@@ -73,7 +73,7 @@ def check_parity(book: Book) -> list[Violation]:
     """Compare every Markdown cell with the reference's cell of the same id."""
     return [
         Violation(chapter.file, cell.id, *finding)
-        for code, chapter, cell, other in translated_cells(book)
+        for code, chapter, cell, other in finished_cells(book)
         if other and cell.kind == other.kind == "markdown"
         for finding in _differences(
             parse_cell(other.source, book.reference.code, book.extensions),
@@ -137,7 +137,7 @@ def _pages(value: Any) -> Iterator[str]:
 def _page_links(book: Book) -> Iterator[Violation]:
     """Find the links to a chapter that the language lacks."""
     present = {code: stems(book, code) for code in book.languages}
-    for code, chapter, cell, _ in translated_cells(book):
+    for code, chapter, cell, _ in finished_cells(book):
         links = parse_cell(cell.source, code, book.extensions).links if cell.kind == "markdown" else ()
         for link in links:
             if (page := _PAGE_LINK.fullmatch(link)) and page[1] not in present[code]:

@@ -93,21 +93,6 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
     return chapters
 
 
-def outline(folder: str | Path = ".") -> dict[str, tuple[str, list[str]]]:
-    r"""Return each chapter's title and the stems of the chapters that it needs, as `overview` reads them.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as root:
-        ...     chapters = Path(root, "chapters/en")
-        ...     chapters.mkdir(parents=True)
-        ...     _ = Path(chapters, "02-means.md").write_text("---\nneeds: [01-sums]\n---\n\n# Means")
-        ...     outline(Path(root, "book/en"))
-        {'02-means': ('Means', ['01-sums'])}
-    """
-    return {stem: (each.title, each.needs) for stem, each in overview(folder).items()}
-
-
 def _read_chapter(path: Path) -> tuple[dict[str, Any], str]:
     import yaml
 

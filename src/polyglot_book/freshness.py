@@ -26,7 +26,7 @@ import yaml
 from nbformat import NotebookNode
 
 from polyglot_book.config import Book
-from polyglot_book.contents import outline, overview
+from polyglot_book.contents import overview
 from polyglot_book.ipynb import code_cells, is_starter, tags, write_atomically
 
 RUNS = "runs.jsonl"
@@ -138,8 +138,7 @@ class Inputs:
 
     def lists(self, language: str, text: str) -> list[Any]:
         """Return the contents of the other chapters where a chapter's text lists them."""
-        folder = self._book.notebooks_dir(language)
-        return [each(folder) for each in (outline, overview) if f"{each.__name__}(" in text]
+        return [overview(self._book.notebooks_dir(language))] if "overview(" in text else []
 
     @cached_property
     def unparsed(self) -> str:

@@ -22,7 +22,7 @@ from polyglot_book.ipynb import write_atomically
 from polyglot_book.violations import MARK, SYNC, Violation
 
 _RUN_SYNC = f"run `{SYNC}`"
-Report = Callable[[str], None]
+Reporter = Callable[[str], None]
 
 
 class Finding(NamedTuple):
@@ -65,20 +65,20 @@ def is_stale(original: Cell, cell: Cell) -> bool:
     return original.translatable is not None and cell.of != text_hash(original.translatable)
 
 
-def is_waiting(cell: Cell, language: Language) -> bool:
+def is_untranslated(cell: Cell, language: Language) -> bool:
     r"""Whether a cell has the note of a text that is not translated yet.
 
     >>> korean = Language("ko", "ko", "한국어", "책", untranslated="아직 번역되지 않았습니다.")
-    >>> is_waiting(Cell("title", "markdown", "# Masks\n\n아직 번역되지 않았습니다.", {}), korean)
+    >>> is_untranslated(Cell("title", "markdown", "# Masks\n\n아직 번역되지 않았습니다.", {}), korean)
     True
-    >>> is_waiting(Cell("title", "markdown", "# 마스크", {}), korean)
+    >>> is_untranslated(Cell("title", "markdown", "# 마스크", {}), korean)
     False
     """
     return language.untranslated in (cell.translatable or "")
 
 
-def translated_cells(book: Book) -> Iterator[tuple[str, Chapter, Cell, Cell | None]]:
-    """Iterate over the cells that do not wait for a translation.
+def finished_cells(book: Book) -> Iterator[tuple[str, Chapter, Cell, Cell | None]]:
+    """Iterate over the cells of all languages, the reference included, that do not wait for a translation.
 
     Yields:
         The language, the chapter, the cell, and the reference's cell of the same id.
@@ -88,32 +88,36 @@ def translated_cells(book: Book) -> Iterator[tuple[str, Chapter, Cell, Cell | No
         original = chapters.get((book.reference.code, stem))
         others = original.by_id if original else {}
         for cell in chapter.cells:
-            if not is_waiting(cell, book.languages[code]):
+            if not is_untranslated(cell, book.languages[code]):
                 yield code, chapter, cell, others.get(cell.id)
 
 
-def _state(original: Cell | None, cell: Cell | None) -> str:
+def _state(original: Cell | None, cell: Cell | None, language: Language) -> str:
     if original is None or cell is None:
         return "missing" if cell is None else "extra"
+    if is_untranslated(cell, language):
+        return "untranslated"
     return "stale" if is_stale(original, cell) else "current"
 
 
-def _progress(original: Chapter | None, chapter: Chapter | None) -> str:
+def _progress(original: Chapter | None, chapter: Chapter | None, language: Language) -> str:
     """Count the cells of one chapter in one language."""
     expected, actual = (each.by_id if each else {} for each in (original, chapter))
-    counts = Counter(_state(expected.get(each), actual.get(each)) for each in {**expected, **actual})
-    shown = [name for name in ("stale", "missing", "extra") if counts[name]]
+    counts = Counter(
+        _state(expected.get(each), actual.get(each), language) for each in {**expected, **actual}
+    )
+    shown = [name for name in ("stale", "untranslated", "missing", "extra") if counts[name]]
     return ", ".join(f"{counts[name]} {name}" for name in ("current", *shown))
 
 
 def progress_table(book: Book) -> str:
-    """Format a table of how many cells of each chapter are current, stale, missing or extra, by language."""
+    """Format a table of how many cells of each chapter are current, stale, …, by language."""
     chapters, _ = read_all(book)
-    codes = [language.code for language in book.translations]
-    rows = [["chapter", *codes]]
+    rows = [["chapter", *(language.code for language in book.translations)]]
     for stem in sorted({stem for _, stem in chapters}):
         original = chapters.get((book.reference.code, stem))
-        rows.append([stem, *(_progress(original, chapters.get((code, stem))) for code in codes)])
+        states = (_progress(original, chapters.get((each.code, stem)), each) for each in book.translations)
+        rows.append([stem, *states])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(text.ljust(size) for text, size in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
@@ -208,7 +212,7 @@ def _compare_texts(language: Language, stem: str, original: Cell, cell: Cell) ->
     if cell.kind == "code" and words == original.translatable.strip():
         yield "the alternative text is the reference's", "translate it"
     mark = f"`{MARK}{language.code}/{stem}#{cell.id}`"
-    if is_waiting(cell, language):
+    if is_untranslated(cell, language):
         yield "not translated yet", f"translate it, remove the note, then {mark}"
     elif is_stale(original, cell):
         unmarked = "it has no `of`, the hash of the reference text"
@@ -228,7 +232,7 @@ def _compared_metadata(metadata: Mapping[str, Any]) -> Any:
     return others, without_words(metadata.get("mystnb") or {})
 
 
-def sync(book: Book, report: Report = print) -> None:
+def sync(book: Book, report: Reporter = print) -> None:
     """Bring every chapter into jupytext's form, and translations up to the reference's cells, code and tags.
 
     A chapter or cell that a translation lacks is added in the reference's language, with a note that it waits
@@ -315,7 +319,7 @@ def _waiting_cell(book: Book, cell: Cell, language: Language) -> Cell:
     return replace(cell, source=code_in(book, cell.source, language.code), metadata=metadata)
 
 
-def mark(book: Book, target: str, report: Report = print) -> None:
+def mark(book: Book, target: str, report: Reporter = print) -> None:
     """Record that a translation is up to date.
 
     Args:
@@ -350,7 +354,7 @@ def mark(book: Book, target: str, report: Report = print) -> None:
             if cell_id:
                 raise ValueError(f"{target}: no alternative text in both languages, so nothing to mark")
         elif is_stale(source, cell):
-            if is_waiting(cell, book.languages[code]):
+            if is_untranslated(cell, book.languages[code]):
                 raise ValueError(f"{place}: it waits for its translation; nothing was marked")
             of = text_hash(source.translatable)
             cells[number] = replace(cell, metadata={**cell.metadata, "of": of})

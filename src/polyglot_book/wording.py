@@ -15,7 +15,7 @@ import yaml
 from polyglot_book.chapters import Cell, Chapter
 from polyglot_book.config import Book, Language, load_schema, problems
 from polyglot_book.markdown import Prose, parse_cell
-from polyglot_book.translations import translated_cells
+from polyglot_book.translations import finished_cells
 from polyglot_book.violations import Violation
 
 _LATIN_WORD = re.compile(r"[A-Za-z]{3,}")
@@ -153,7 +153,7 @@ def check_wording(book: Book) -> list[Violation]:
     """Check the prose and the alternative texts of every chapter, and the terminology file itself."""
     terms, violations = read_terms(book)
     texts: dict[Chapter, dict[str, str]] = {}
-    for code, chapter, cell, other in translated_cells(book):
+    for code, chapter, cell, other in finished_cells(book):
         prose = _prose(cell, code, book)
         if cell.metadata.get("script") != "any":
             findings = [*_script(code, prose), *_avoided(code, prose, terms)]

@@ -10,12 +10,15 @@ All masks are boolean, True = may attend; all tensors are batch first. A query t
 zeros.
 
 Whole models: `Transformer`, `EncoderOnly`, `DecoderOnly`, `EncoderDecoder`. Not imported here:
-`polyhead.pretrained` (public weights), `polyhead.training`, `polyhead.heads`, `polyhead.checkpoint`.
+`polyhead.pretrained` (public weights), `polyhead.training`, `polyhead.heads`, `polyhead.checkpoint`,
+`polyhead.processes`. `MultiHeadAttention` is the form to use; the other four classes with that ending show
+how others write it.
 
 Bad input is refused before anything is computed. TypeError: an argument has the wrong type or dtype.
 ValueError: a shape does not fit, a number is out of range, or arguments contradict each other. Each message
 names the argument, what was expected, and what came. The numbers in floating tensors are not checked: NaN
 propagates as usual, but nothing that a mask hides from every query reaches outputs or gradients.
+Only with a cache must all inputs be finite: a later query may see what is hidden now.
 FloatingPointError: in generation the logits have NaN or no finite maximum; in training a loss is not finite.
 """
 

@@ -1,8 +1,8 @@
 """What the course alone needs, in parts.
 
 - `figures`: `plots`, every figure as vector graphics, and `live`, those that the reader can move.
-- `exercises`: checks of the exercises, and the bug clinic's patients.
-- `models`: trained models, and tables of head experiments.
+- `exercises`: checks of the exercises, the bug clinic's patients, and `diagnose` in the reader's language.
+- `models`: trained models, tables of head experiments, and what is known of SmolLM2.
 - `words`: the terms, labels and messages of all languages.
 - `peers`: d2l and Hugging Face, imported for comparison.
 - `benchmarks`: measured times and memory.

@@ -199,7 +199,7 @@ def test_what_the_page_shows_is_what_the_model_computes(
     with visit(window, address, reduced_motion="reduce") as seen:
         data = come_near(seen, "translator")
         seen.page.locator("[data-live=translator] .live-load button").first.click()
-        expect(seen.page.locator("[data-live=translator] .live-load")).to_contain_text(LOADED)
+        expect(seen.page.locator("[data-live=translator] [role=status]")).to_have_text(LOADED)
         shown = seen.page.evaluate(SHOW, states)
         assert seen.problems() == []
     asked = [(each["source"], data["targets"][each["target"]]["code"], each["off"]) for each in states]

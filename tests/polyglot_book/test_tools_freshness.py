@@ -228,12 +228,12 @@ def test_docstrings_are_no_part_of_the_library(tiny: TinyBook, old: str, new: st
     assert (library_hash(tiny.book) == before) == same
 
 
-def test_a_page_with_the_outline_is_executed_again_when_a_title_changes(
+def test_a_page_with_the_overview_is_executed_again_when_a_title_changes(
     tiny: TinyBook, kernels: Kernels
 ) -> None:
     for code in tiny.book.languages:
         tiny.edit(f"chapters/{code}/01-one.md", "html_meta:", "needs: []\nhtml_meta:")
-    index = tiny.read("chapters/ko/01-one.md").replace("x = 6", "polyglot_book.outline()")
+    index = tiny.read("chapters/ko/01-one.md").replace("x = 6", "polyglot_book.overview()")
     tiny.write("chapters/ko/index.md", index)
     make(tiny)
     tiny.edit("chapters/en/01-one.md", "1. Queries", "1. Questions")

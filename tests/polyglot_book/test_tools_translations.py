@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from polyglot_book.chapters import text_hash
@@ -89,6 +91,13 @@ def test_whole_chapters_and_folders(tiny: TinyBook) -> None:
     ]
     assert "4 missing" in progress_table(tiny.book)
     assert "4 extra" in progress_table(tiny.book)
+
+
+def test_what_sync_adds_counts_as_untranslated(tiny: TinyBook) -> None:
+    (tiny.root / "chapters/ko/01-one.md").unlink()
+    sync(tiny.book)
+    last = progress_table(tiny.book).splitlines()[1].split("4 current  ")[-1]
+    assert re.fullmatch(r"\d current, \d untranslated", last)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import torch
 
 from attention_clinic import diagnose, laws, planted
 from polyhead_course.exercises import checks
-from polyhead_course.exercises.patients import NUM_PATIENTS, answer, patient
+from polyhead_course.exercises.patients import NUM_PATIENTS, bug_of, patient
 from polyhead_course.words import set_language, show
 from polyhead_course.words.language import LANGUAGES, text
 
 NUMBERS = range(1, NUM_PATIENTS + 1)
-FIRST = {answer(number): number for number in NUMBERS}
+FIRST = {bug_of(number): number for number in NUMBERS}
 
 
 def test_every_bug_without_parameters_of_its_own_has_a_patient_and_one_is_healthy():
@@ -25,7 +25,7 @@ def test_every_bug_without_parameters_of_its_own_has_a_patient_and_one_is_health
 def test_a_patient_behaves_as_the_planted_decoder(number):
     torch.manual_seed(number)
     ids, mask = torch.randint(0, 23, (6, 9)), torch.arange(9) >= torch.arange(6)[:, None]
-    own, bug = patient(number), planted.planted_decoder(answer(number))
+    own, bug = patient(number), planted.planted_decoder(bug_of(number))
     for options in ({}, {"mask": mask}, {"need_weights": True}, {"documents": ids % 2}):
         outputs = []
         for decoder in (own, bug):

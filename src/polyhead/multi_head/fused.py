@@ -191,15 +191,18 @@ class MultiHeadAttention(nn.Module):
             return q, *cache.read()
         k, v = rest
         k = k if self.key_norm is None else self.key_norm(k)
-        if self.rotary is not None:
-            start = 0 if cache is None else cache.length
-            counted = (
-                torch.arange(start, start + q.shape[2], device=q.device) if positions is None else positions
-            )
-            q, k = self.rotary(q, counted), self.rotary(k, counted)
+        q, k = self._rotate(q, k, positions, start=0 if cache is None else cache.length)
         if cache is None:
             return q, k, v
         return q, *cache.update(k, v, None if self.window is None else positions)
+
+    def _rotate(self, q: Tensor, k: Tensor, positions: Tensor | None, start: int) -> tuple[Tensor, Tensor]:
+        """Rotate queries and keys; positions count from `start` by default."""
+        if self.rotary is None:
+            return q, k
+        if positions is None:
+            positions = torch.arange(start, start + q.shape[2], device=q.device)
+        return self.rotary(q, positions), self.rotary(k, positions)
 
     def _split(self, x: Tensor) -> Tensor:
         """Split into heads: (batch, any number of heads, num_tokens, head_dim)."""

@@ -1,4 +1,4 @@
-"""Decoders behind a number, each with one planted bug or none: neither name nor class says which."""
+"""The exercise of chapter 13: decoders known by a number alone, each with one planted bug or none."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from attention_clinic.small import SmallDecoder
 
 
 def _order(name: str) -> str:
-    return hashlib.sha256(f"patient 25 {name}".encode()).hexdigest()
+    return hashlib.sha256(f"patient 25 {name}".encode()).hexdigest()  # an order that gives nothing away
 
 
-# Bugs whose right form has no parameters of its own: all patients look alike.
-_ILL = sorted(["none", *(bug for bug in BUGS if not CLASSES[bug].options)], key=_order)
-NUM_PATIENTS = len(_ILL)
+# Only bugs that need no options, so that all patients have the same parameters.
+_BUG_OF_PATIENT = sorted(["none", *(bug for bug in BUGS if not CLASSES[bug].options)], key=_order)
+NUM_PATIENTS = len(_BUG_OF_PATIENT)
 
 
 def patient(number: int) -> SmallDecoder:
@@ -26,14 +26,14 @@ def patient(number: int) -> SmallDecoder:
         >>> patient(7)
         <patient 7>
     """
-    decoder = planted_decoder(answer(number))
+    decoder = planted_decoder(bug_of(number))
     names = {"__module__": "patient", "__repr__": lambda _: f"<patient {number}>"}
     decoder.__class__ = type("Patient", (type(decoder),), names)
     return decoder
 
 
-def answer(number: int) -> str:
-    """What a patient has, for `checks.patient` alone."""
+def bug_of(number: int) -> str:
+    """The name of a patient's bug, or "none"; for `checks.patient` alone."""
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= NUM_PATIENTS:
         raise ValueError(f"number must be from 1 to {NUM_PATIENTS}, got {number!r}")
-    return _ILL[number - 1]
+    return _BUG_OF_PATIENT[number - 1]

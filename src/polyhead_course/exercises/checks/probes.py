@@ -12,7 +12,7 @@ from attention_clinic.planted import BUGS, matrix_row, planted_decoder, right_tw
 from attention_clinic.small import SmallDecoder
 from attention_clinic.trial import SECONDS, TimeIsUp, call_with_timeout
 from polyhead_course.exercises.checks.verdict import scalar
-from polyhead_course.exercises.patients import answer
+from polyhead_course.exercises.patients import bug_of
 from polyhead_course.words.language import text
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -125,7 +125,7 @@ def patient(number: int, name: str) -> None:
 
     If not, a law that tells the two apart is named.
     """
-    sought = answer(number)
+    sought = bug_of(number)
     if name not in ("none", *BUGS):
         raise ValueError(f"name must be 'none' or one of {', '.join(BUGS)}, got {name!r}")
     bug = text(f"bug.{name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
+from typing import Any
 from unicodedata import east_asian_width
 
 import numpy as np
@@ -136,17 +137,18 @@ _PIECES = re.compile(r"[\u2e80-\u9fff][\u3001\u3002\uff01-\uff60]*\s*|[^\s\u2e80
 
 
 @plot
-def course_map(chapters: Mapping[str, tuple[str, Sequence[str]]]) -> Figure:
+def course_map(chapters: Mapping[str, tuple[Any, ...]]) -> Figure:
     """Draw every chapter as a box, with an arrow from each chapter to those that build on it.
 
-    Chapters go by their names, each with its title and the names of those that it builds on, which are above
-    it. Where it builds on one through another, only the arrows through the other are drawn.
+    Chapters go by their names, as `polyglot_book.overview` gives them: each begins with its title and the
+    names of those that it builds on, which are above it. Where it builds on one through another, only the
+    arrows through the other are drawn.
 
     >>> course_map({"01": ("One head", []), "02": ("Masks", ["01"])})
     <polyhead_course.figures.plots.Drawing>
     """
-    levels, arrows = _order({name: needs for name, (_, needs) in chapters.items()})
-    titles = {name: _wrap(title) for name, (title, _) in chapters.items()}
+    levels, arrows = _order({name: needs for name, (_, needs, *_) in chapters.items()})
+    titles = {name: _wrap(title) for name, (title, *_) in chapters.items()}
     height = 0.12 + 0.17 * max(title.count("\n") + 1 for title in titles.values())
     width = _ACROSS * (_BOX_WIDTH + 0.15)
     middles: dict[str, Point] = {}
