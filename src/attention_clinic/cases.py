@@ -33,6 +33,8 @@ class Case:
         """The names of the mistakes in a result: () if it is right, None if the mistake is unknown."""
         if same(result, self.expected):
             return ()
+        if is_all_nan(result):  # which would equal any mistake that is NaN everywhere
+            return ("all_nan",)
         return next((names for names, mistake in self.mistakes() if same(result, mistake)), None)
 
 
@@ -65,6 +67,11 @@ def same(result: object, expected: Tensor) -> TypeGuard[Tensor]:
     actual, right = result.detach().to(expected).float(), expected.detach().float()
     largest = right[right.isfinite()].abs().max().item() if right.isfinite().any() else 0.0
     return torch.allclose(actual, right, atol=1e-5 * max(1.0, largest), equal_nan=True)
+
+
+def is_all_nan(result: object) -> bool:
+    """Whether there are numbers, and none of them is one."""
+    return is_dense(result) and bool(result.numel()) and bool(result.isnan().all())
 
 
 def is_like(result: object, expected: Tensor) -> TypeGuard[Tensor]:

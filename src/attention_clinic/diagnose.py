@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from attention_clinic.arguments import DECODER, Binding, Roles, Subject, plain, 
 from attention_clinic.cases import Case, answer, examine
 from attention_clinic.diagnosis import ENGLISH, Diagnosis, Finding, Wording
 from attention_clinic.kinds import attention, decoder, functions, heads, masks, multi_head, positions
-from attention_clinic.trial import SECONDS, CallFailed, Trial
+from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial
 
 Builder = Callable[..., Case]
 Rows = list[tuple[Any, ...]]
@@ -111,36 +111,58 @@ KINDS: dict[str, Kind] = {
     "decoder": Kind(DECODER, decoder.diagnose_decoder, optional=DECODER.keys() - {"token_ids"}),
 }  # fmt: skip
 
-# Weaknesses that PyTorch's own functions share: in these kinds, a finding of this name is a note, no bug.
-NOTES: dict[str, Set[str]] = {
-    "nan_leak": KINDS.keys(),
-    "weights_after_dropout": KINDS.keys(),
-    "mask_nan": {"multi_head"},
-}
+# Findings that are no bugs. Notes: weaknesses that PyTorch's own functions share, and conventions.
+NOTES: Set[str] = {
+    "nan_leak", "weights_after_dropout", "mask_uniform", "mask_nan_gradient", "prints",
+}  # fmt: skip
+# In these kinds alone a finding of this name is a note.
+NOTES_OF: dict[str, Set[str]] = {"mask_nan": KINDS.keys() - {"decoder"}}
+# What leaves the question open whether the candidate is right.
+DOUBTS: Set[str] = {"not_compared", "not_called"}
 # If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug;
 # 2 right shape, wrong numbers; 3 wrong shape or dtype; 4 an error. If the best is above 2, ask for `kind`.
-_RANKS = {"differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4}
+_RANKS = {
+    "differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4, "not_compared": 2,
+    "not_called": 4,
+}  # fmt: skip
 
 
 def diagnose(
-    candidate: Any, kind: str | None = None, seconds: float = SECONDS, wording: Wording = ENGLISH
+    candidate: Any,
+    kind: str | None = None,
+    *,
+    causal: bool | None = None,
+    mask: str | None = None,
+    rope: str | None = None,
+    residual: bool | None = None,
+    ignore: Collection[str] = (),
+    seconds: float = SECONDS,
+    wording: Wording = ENGLISH,
 ) -> Diagnosis:
     """Diagnose a piece of attention code by its behaviour alone.
+
+    What the owner does not say is found out where it can be, and told in the notes.
 
     Args:
         candidate: a function, a module, or a class that makes one. Its arguments may have any order and the
             usual names; without such names they are taken by position, in the order of `KINDS[kind].roles`.
         kind: what it is meant to be, one of `KINDS`, or "mask" for any of the masks. By default the kind
             follows from the signature, or else it is the kind that explains the results best.
+        causal: whether each token is to see itself and those before it alone, though no mask says so.
+        mask: what its masks are: "keeps" if True may be seen, "hides" if True is hidden, "additive" for
+            numbers that are added to the scores.
+        rope: how its rotary positions pair numbers, "halves" or "neighbours".
+        residual: whether it adds its input to its output.
+        ignore: names of findings that do not count.
         seconds: the time limit of one call, 2 by default.
         wording: the words in which the diagnosis prints.
 
     Returns:
-        The diagnosis; it is true if no bug was found.
+        The diagnosis; it is true if its verdict is "healthy".
 
     Raises:
-        ValueError: `kind` is unknown, or it is not given and the signature fits several kinds, or has no
-            arguments or cannot be read.
+        ValueError: `kind`, `mask` or `rope` is unknown, or `kind` is not given and the signature fits several
+            kinds, or has no arguments or cannot be read.
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
@@ -148,8 +170,9 @@ def diagnose(
     """
     kinds = [kind] if kind in KINDS else _possible_kinds(candidate, kind)
     diagnoses = []
+    meant = Meant(causal, mask, rope, residual)
     for name in kinds:
-        diagnoses.append(_examine(candidate, name, seconds, wording))
+        diagnoses.append(_examine(Trial(candidate, seconds, meant=meant), name, ignore, wording))
         if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
             return diagnoses[-1]
     best = min(diagnoses, key=_rank)
@@ -158,21 +181,28 @@ def diagnose(
     return best
 
 
-def _examine(candidate: Any, kind: str, seconds: float, wording: Wording) -> Diagnosis:
-    trial = Trial(candidate, seconds)
+def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording) -> Diagnosis:
     found: list[Finding] = []
     try:
         for finding in KINDS[kind].examine(trial):
             found.append(finding)
     except CallFailed as stop:
         found.append(stop.finding)
-    found = [replace(finding, wording=wording) for finding in (*found, *trial.conduct.values())]
-    notes = tuple(finding for finding in found if kind in NOTES.get(finding.name, ()))
-    return Diagnosis(kind, tuple(finding for finding in found if finding not in notes), notes, wording)
+    notes = {*NOTES, *(name for name, kinds in NOTES_OF.items() if kind in kinds)}
+    sorted_out: dict[str, list[Finding]] = {"bugs": [], "doubts": [], "notes": []}
+    for finding in (*found, *trial.conduct.values()):
+        place = "notes" if finding.name in notes else "doubts" if finding.name in DOUBTS else "bugs"
+        if finding.name not in ignore:
+            sorted_out[place].append(replace(finding, wording=wording))
+    return Diagnosis(
+        kind, wording=wording, **{place: tuple(each) for place, each in sorted_out.items()},
+        examined=(*dict.fromkeys(trial.examined),), skipped=(*dict.fromkeys(trial.skipped),),
+        tried=(*dict.fromkeys(trial.tried),), question=trial.question,
+    )  # fmt: skip
 
 
 def _rank(diagnosis: Diagnosis) -> int:
-    return max((_RANKS.get(bug.name, 1) for bug in diagnosis.bugs), default=0)
+    return max((_RANKS.get(each.name, 1) for each in (*diagnosis.bugs, *diagnosis.doubts)), default=0)
 
 
 def _possible_kinds(candidate: Any, kind: str | None) -> list[str]:

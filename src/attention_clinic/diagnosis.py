@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -114,53 +114,92 @@ class Finding:
         ]
 
 
+Verdict = Literal["healthy", "ill", "undecided"]
+
+
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What is wrong with a candidate; true if nothing is, so that `assert diagnose(my_function)` is a test.
+    """What is wrong with a candidate, and how far that was looked for.
+
+    It is true if the verdict is "healthy", so that `assert diagnose(my_function)` is a test.
 
     Attributes:
         kind: The kind of code that the candidate was examined as.
         bugs: What makes the candidate ill.
-        notes: Weaknesses that PyTorch's own functions have, too.
+        notes: Conventions that were found out, and weaknesses that PyTorch's own functions have, too.
         wording: The words in which the diagnosis prints.
+        doubts: Why the candidate could not be compared, if no bug was found.
+        examined: What was examined, keys of the table [part] of the sentences.
+        skipped: What was not, though such code may have it.
+        tried: The calls that were tried, where none could be made.
+        question: What the owner of the code could say, as an argument: "causal=True".
 
     Example:
-        >>> Diagnosis("softmax")
+        >>> Diagnosis("softmax", examined=("numbers", "mask"), skipped=("gradients",))
         ✓ Nothing wrong was found.
+          Examined: the numbers, masks. Not examined: gradients.
     """
 
     kind: str
     bugs: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
     wording: Wording = ENGLISH
+    doubts: tuple[Finding, ...] = ()
+    examined: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
+    question: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the candidate is healthy, as far as it was examined, or ill, or cannot be compared."""
+        return "ill" if self.bugs else "undecided" if self.doubts else "healthy"
 
     @property
     def healthy(self) -> bool:
-        """Whether no bug was found; notes do not count."""
-        return not self.bugs
+        """Whether the verdict is "healthy"; notes do not count."""
+        return self.verdict == "healthy"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the bugs, then of the notes."""
-        return tuple(each.name for each in (*self.bugs, *self.notes))
+        """The names of the bugs, then of the doubts and the notes."""
+        return tuple(each.name for each in (*self.bugs, *self.doubts, *self.notes))
 
     def __bool__(self) -> bool:
         """`healthy`."""
         return self.healthy
 
     def __repr__(self) -> str:
-        """The findings, one below another."""
-        head = [self.wording.sentence("clinic.healthy")] if self.healthy else [*map(str, self.bugs)]
-        return "\n".join([*head, *(self._note(str(note)) for note in self.notes)])
+        """The findings, one below another, and how far the candidate was examined."""
+        head = [self.wording.sentence("clinic.healthy")] if self.healthy else []
+        found = [*head, *map(str, (*self.bugs, *self.doubts))]
+        return "\n".join(
+            [*found, *(f"  {line}" for line in self.scope()), *(self._note(str(note)) for note in self.notes)]
+        )
+
+    def scope(self) -> list[str]:
+        """What was examined, what was not, which calls were tried, and what the owner could say."""
+        say = self.wording.sentence
+        parts = {"examined": self.examined, "skipped": self.skipped}
+        named = [
+            say(f"clinic.{key}", parts=say("clinic.comma").join(say(f"part.{part}") for part in found))
+            for key, found in parts.items()
+            if found and not self.bugs
+        ]
+        return [
+            *([say("clinic.space").join(named)] if named else []),
+            *(say("clinic.tried", call=call) for call in self.tried),
+            *([say("clinic.question", question=self.question)] if self.question else []),
+        ]
 
     def _repr_markdown_(self) -> str:
         """The same for a notebook, with the evidence as code, and with links."""
         parts = [self.wording.sentence("clinic.healthy")] if self.healthy else []
-        for each in (*self.bugs, *self.notes):
+        for each in (*self.bugs, *self.doubts, *self.notes):
             parts.append(self._note(each.explanation) if each in self.notes else each.explanation)
             parts += ["\n".join(["```python", *each.evidence(), "```"])] if each.evidence() else []
             parts.append("  \n".join(each.references("[{0}]({0})".format, "<{0}>".format)))
-        return "\n\n".join(filter(None, parts))
+        return "\n\n".join(filter(None, [*parts, "  \n".join(self.scope())]))
 
     def _note(self, explanation: str) -> str:
         return self.wording.sentence("clinic.note", note=explanation.removeprefix("✗ "))

@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeGuard
 
@@ -25,6 +26,33 @@ from torch import Tensor
 from attention_clinic.diagnosis import Finding
 
 SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Meant:
+    """What the owner of a candidate says that it is meant to be; None is left to the clinic to find out.
+
+    Attributes:
+        causal: Whether each token sees itself and those before it alone, without being given a mask.
+        mask: What masks are: "keeps" if True may be seen, "hides" if True is hidden, "additive" for numbers.
+        rope: How rotary positions pair numbers: "halves" or "neighbours".
+        residual: Whether the input is added to the output.
+
+    Example:
+        >>> Meant(causal=True)
+        Meant(causal=True, mask=None, rope=None, residual=None)
+    """
+
+    causal: bool | None = None
+    mask: str | None = None
+    rope: str | None = None
+    residual: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse words that mean nothing."""
+        for name, words in (("mask", ("keeps", "hides", "additive")), ("rope", ("halves", "neighbours"))):
+            if getattr(self, name) not in (None, *words):
+                raise ValueError(f"{name} must be one of {', '.join(words)}, got {getattr(self, name)!r}")
 
 
 class CallFailed(Exception):
@@ -52,7 +80,8 @@ class Trial:
     """Calls of a candidate, each with a time limit, and their side effects.
 
     `conduct` has a finding for each side effect so far: "prints", "mutates", "reseeds", "settings". Random
-    numbers, gradients, the default dtype and warnings are restored after each call.
+    numbers, gradients, the default dtype and warnings are restored after each call. `examined`, `skipped`,
+    `tried` and `question` are what the examination hands to the `Diagnosis` beside its findings.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -61,9 +90,14 @@ class Trial:
         ✗ It prints: torch.Size([2])
     """
 
-    def __init__(self, candidate: Any, seconds: float = SECONDS, quiet: bool = True) -> None:
-        """Take the candidate; if `quiet`, what it prints is captured."""
+    def __init__(
+        self, candidate: Any, seconds: float = SECONDS, quiet: bool = True, meant: Meant | None = None
+    ) -> None:
+        """Take the candidate and what it is meant to be; if `quiet`, what it prints is captured."""
         self.candidate, self.seconds, self.quiet = candidate, seconds, quiet
+        self.meant = meant or Meant()
+        self.examined, self.skipped, self.tried = list[str](), list[str](), list[str]()
+        self.question: str | None = None
         self.conduct: dict[str, Finding] = {}
         self.printed = io.StringIO()
         self.calls = 0

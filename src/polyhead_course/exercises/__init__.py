@@ -36,13 +36,14 @@ def _cells() -> dict[str, str]:
 WORDING = _CourseWording(_cells())
 
 
-def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS) -> Diagnosis:
+def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS, **meant: Any) -> Diagnosis:
     """Diagnose a piece of attention code: `attention_clinic.diagnose`, in the reader's language.
 
-    The report names the chapter's cell that teaches each bug.
+    The report names the chapter's cell that teaches each bug; `meant` is what that function calls causal,
+    mask, rope, residual and ignore.
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).bugs[0].section
         '01-single-head.ipynb#step-scale'
     """
-    return attention_clinic.diagnose(candidate, kind, seconds, WORDING)
+    return attention_clinic.diagnose(candidate, kind, seconds=seconds, wording=WORDING, **meant)
