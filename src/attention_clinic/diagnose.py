@@ -114,6 +114,7 @@ KINDS: dict[str, Kind] = {
 # Findings that are no bugs. Notes: weaknesses that PyTorch's own functions share, and conventions.
 NOTES: Set[str] = {
     "nan_leak", "weights_after_dropout", "mask_uniform", "mask_nan_gradient", "prints",
+    "mask_hides", "mask_additive", "causal_inside", "residual_inside", "sequence_first",
 }  # fmt: skip
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {"mask_nan": KINDS.keys() - {"decoder"}}
