@@ -129,8 +129,8 @@ KINDS: dict[str, Kind] = {
 # Findings that are no bugs. Notes: weaknesses that PyTorch's own functions share, and conventions.
 NOTES: Set[str] = {
     "nan_leak", "weights_after_dropout", "mask_uniform", "mask_nan_gradient", "prints", "mask_hides",
-    "positions_by_caller", "rms_eps_outside", "layer_unbiased",
-    "waves_halves", "waves_to_the_end", "sequence_first",
+    "mask_additive", "causal_inside", "residual_inside", "sequence_first", "positions_by_caller",
+    "rms_eps_outside", "layer_unbiased", "waves_halves", "waves_to_the_end",
 }  # fmt: skip
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {
