@@ -97,7 +97,7 @@ _SPLIT_SIZES: dict[str, Any] = {
 # here; each new name of a mistake needs a sentence in sentences.toml. Where cases are not enough, the module
 # has a function that yields the findings.
 KINDS: dict[str, Kind] = {
-    "attention": Kind(attention.ROLES, attention.diagnose_attention),
+    "attention": Kind(attention.ROLES, attention.diagnose_attention, attention.OTHERS | {"mask"}),
     "multi_head": Kind(heads.LISTED, multi_head.diagnose_multi_head),
     "causal_mask": _by_cases(masks.CAUSAL, masks.causal, fields="num_tokens",
                              sizes=[(5,)], evidence=[(2,), (3,)]),
@@ -135,6 +135,7 @@ NOTES: Set[str] = {
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {
     "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
+    "mutates": {"softmax"},
 }  # fmt: skip
 # What leaves the question open whether the candidate is right.
 DOUBTS: Set[str] = {"not_compared", "not_called", "causal_unknown"}

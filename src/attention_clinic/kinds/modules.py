@@ -124,7 +124,8 @@ def _declared(module: nn.Module, *names: str) -> int | None:
 def norms_of(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Each norm in a module, with its name."""
     for name, part in module.named_modules():
-        if "norm" in type(part).__name__.lower() and norm_size(part):
+        is_leaf = not any(True for _ in part.children())
+        if is_leaf and "norm" in type(part).__name__.lower() and norm_size(part):
             yield name.rpartition(".")[2].lower(), part
 
 
@@ -162,7 +163,6 @@ def _projections(linears: list[Linear]) -> Iterator[Group]:
                 key, value = _cut(both, [both[0].shape[1] // 2] * 2)
                 yield [query, key, value, last], None
                 yield [query, value, key, last], None
-        yield from _orders(linears, 3)
     elif number == 4:
         yield from _orders(linears, 4)
         yield from _for_each_head(bare)
@@ -172,6 +172,8 @@ def _projections(linears: list[Linear]) -> Iterator[Group]:
         yield from _heads(linears, None)
     if number in (3, 5) and bare[-2][0].shape[1] == len(bare[-1][0]):
         yield from _projections([*linears[:-2], (linears[-1][0], *_chained(*bare[-2:]))])
+    if number == 3:
+        yield from _orders(linears, 3)
 
 
 def _own_matrices(part: nn.Module) -> Iterator[Linear]:

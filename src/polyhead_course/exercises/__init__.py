@@ -40,10 +40,11 @@ def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS, 
     """Diagnose a piece of attention code: `attention_clinic.diagnose`, in the reader's language.
 
     The report names the chapter's cell that teaches each bug; `meant` is what that function calls causal,
-    mask, rope, residual and ignore.
+    mask, rope, residual and ignore. As in the chapters, True in a mask means "may attend".
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).bugs[0].section
         '01-single-head.ipynb#step-scale'
     """
+    meant = {"mask": "keeps"} | meant
     return attention_clinic.diagnose(candidate, kind, seconds=seconds, wording=WORDING, **meant)
