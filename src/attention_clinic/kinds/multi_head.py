@@ -351,9 +351,11 @@ class _Clinic:
             for frame in usual
             if frame.pattern is not None
         ]
+        still = [frame for frame in usual if frame.turns is None]
+        likely = declared[:1]
         rounds = [
-            (frames, declared, 0, 0), (wrong, declared[:1], 0, 0), (usual, declared[:1], 1, 1),
-            (usual, declared[1:], 1, 1), (usual, declared[:1], 2, 2), (wrong, declared[:1], 1, 1),
+            (frames, declared, 0, 0), (wrong, likely, 0, 0), (usual, likely, 1, 1),
+            (still or usual, likely, 2, 2), (still or usual, declared[1:], 1, 1), (wrong, likely, 1, 1),
         ]  # fmt: skip
         for some, known, least, most in rounds[:num_rounds]:
             for frame, reading in itertools.product(some, known):
