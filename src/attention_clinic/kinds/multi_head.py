@@ -428,7 +428,7 @@ class _Clinic:
             yield self._mixed() or self._odd(*odd, frames)
 
     def _spoils_rows(self, form: Form | None, call: _Call) -> bool:
-        """Whether a hidden key spoils the rows that it is hidden from, as -inf among weights does, and no other."""
+        """Whether a hidden key spoils those rows alone that it is hidden from, as -inf among weights does."""
         if form is None or call.mask is None:
             return False
         mask = torch.ones_like(call.mask)
