@@ -424,3 +424,15 @@ def test_mistakes_behind_a_residual_and_with_causality():
 
     assert "view" in {bug.name for bug in clinic.diagnose(Views()).bugs}
     assert [bug.name for bug in clinic.diagnose(WideRoot(causal=True)).bugs] == ["model_root"]
+
+
+def test_minus_infinity_among_the_weights_is_a_mask_after_the_softmax():
+    class Late(Heads):
+        def forward(self, x, mask=None):
+            q, k, v = map(self.split, self.projected(x))
+            weights = (q @ k.mT / 2.0).softmax(-1)
+            if mask is not None:
+                weights = weights.masked_fill(~mask[:, None], -math.inf)
+            return self.o((weights @ v).transpose(1, 2).flatten(2))
+
+    assert [bug.name for bug in clinic.diagnose(Late()).bugs] == ["mask_after"]

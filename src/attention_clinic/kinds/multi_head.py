@@ -408,7 +408,8 @@ class _Clinic:
                     continue
                 done = [each for each in done if each[2].isfinite().all()] or done
                 if any(is_all_nan(result) for *_, result in done):
-                    yield Finding("all_nan", done[0][1].arguments, None, done[0][2])
+                    name = "mask_after" if self._spoils_rows(*done[0][:2]) else "all_nan"
+                    yield Finding(name, done[0][1].arguments, None, done[0][2])
                     return
                 hit = self._first(done, frames)
                 if hit is None:
@@ -427,6 +428,20 @@ class _Clinic:
         self.trial.examined.append("causality")
         if odd:
             yield self._mixed() or self._odd(*odd, frames)
+
+    def _spoils_rows(self, form: Form | None, call: _Call) -> bool:
+        """Whether a hidden key spoils those rows alone that it is hidden from, as -inf among weights does."""
+        if form is None or call.mask is None:
+            return False
+        mask = torch.ones_like(call.mask)
+        mask[-1, :, -1] = False
+        result = self.output(call.arguments | form.given(mask, *(self.heads or {1})))
+        finite = (
+            []
+            if isinstance(result, CallFailed)
+            else self._rows(result).isfinite().flatten(1).all(-1).tolist()
+        )
+        return finite[:1] == [True] and finite[-1:] == [False]
 
     def _fits(self, call: _Call, result: Tensor) -> bool:
         tokens = call.inputs[0][..., :1].expand(-1, -1, self.widths[2])
