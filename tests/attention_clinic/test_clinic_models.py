@@ -431,6 +431,22 @@ def test_layer_norms_that_are_wrong_are_named(norm, name):
     assert clinic.diagnose(norm).names == (name,)
 
 
+def test_a_root_of_the_standard_deviation_is_named():
+    def norm(x, gamma, eps):
+        return x / (x.std(-1, keepdim=True) + eps).sqrt() * gamma
+
+    assert set(clinic.diagnose(norm, "rms_norm").names) == {"rms_mean", "rms_root_twice"}
+
+
+def test_angles_that_were_kept_and_forget_the_offset_are_named():
+    def rope(x, positions):
+        theta = positions[0] * 1e4 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+        theta = torch.cat((theta, theta))
+        return x * theta.cos() + rotate_half(x) * theta.sin()
+
+    assert clinic.diagnose(rope).names == ("rotary_ignored",)
+
+
 def test_a_unit_vector_divided_by_the_root_of_its_size_is_named():
     def norm(x, weight, eps):
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
@@ -549,6 +565,7 @@ def mirrored(q, k):
         (with_angles(lambda x: angles(x).repeat_interleave(2, -1), rotate_half), "rotary_mixed"),
         (with_angles(halves(base=5e5), rotate_half), "rotary_base"),
         (with_angles(halves(power=1.0), rotate_half), "rotary_speeds_inverted"),
+        (with_angles(halves(), lambda x: torch.cat((-x[..., 1::2], x[..., ::2]), -1)), "rotary_pairs_joined"),
         (lambda q, k: (both(q, k)[0], k), "rotary_queries_only"),
         (lambda q, k: (q, both(q, k)[1]), "rotary_unturned"),
         (mirrored, "rotary_mirrored"),

@@ -56,6 +56,7 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     signs = (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
+        *(("rotary_ignored", each.expand(len(positions))) for each in positions[:1] if each),
     ]  # fmt: skip
     stages = (starts, signs, _speeds(size), _LAYOUTS)
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
@@ -119,6 +120,12 @@ def _mixed(x: Tensor, angles: Tensor, neighbours: bool) -> Tensor:
     return (x.double() * spread.cos() + other.double() * spread.sin()).float()
 
 
+def _turned_halves(x: Tensor, angles: Tensor) -> Tensor:
+    """Neighbours' other numbers, joined as halves, beside x as it is."""
+    other, spread = torch.cat((-x[..., 1::2], x[..., ::2]), dim=-1), torch.cat((angles, angles), dim=-1)
+    return (x.double() * spread.cos() + other.double() * spread.sin()).float()
+
+
 def _mirrored(x: Tensor, angles: Tensor) -> Tensor:
     first, second = x.double().chunk(2, dim=-1)
     sin, cos = angles.sin(), angles.cos()
@@ -133,6 +140,7 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("rotary_pairs_joined", _exchanged),
     ("rotary_mixed", partial(_mixed, neighbours=True)),
     ("rotary_mixed", partial(_mixed, neighbours=False)),
+    ("rotary_pairs_joined", _turned_halves),
     ("rotary_mirrored", _mirrored),
     ("rotary_cosine_only", lambda x, angles: x * torch.cat((angles.cos(), angles.cos()), dim=-1).float()),
     *(("rotary_added", partial(_added, order=order)) for order in ((0, 1), (1, 0), ())),
@@ -298,7 +306,7 @@ def _sinusoidal_mistakes(length: int, embed_dim: int, pairs: Tensor) -> Named:
         ("waves_to_the_end", (pairs * embed_dim / (embed_dim - 2 or 1), False)),
         ("waves_odd", (dims, False)), ("waves_constant", (0 * pairs, False)),
         ("waves_constant", (0 * pairs + embed_dim, False)), ("waves_inverted", (-pairs, False)),
-        ("waves_floor", (pairs, True)),
+        ("waves_floor", (pairs, True)), ("waves_floor", (pairs * embed_dim / math.log(1e4), False)),
         *(("waves_base", (pairs * math.log(base, 1e4), False)) for base in _BASES),
     ]  # fmt: skip
     orders: list[tuple[str, Callable[[Tensor], Tensor]]] = [
