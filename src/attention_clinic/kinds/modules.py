@@ -7,7 +7,6 @@ module gives follows from it.
 from __future__ import annotations
 
 import contextlib
-import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Roles, plain, roles, signature
+from attention_clinic.seeded import seeded_copy
 from attention_clinic.trial import Trial
 from polyhead.modes import evaluation_mode
 
@@ -190,15 +190,9 @@ def build_module(trial: Trial) -> nn.Module | None:
 def evaluation_copy(module: nn.Module) -> Iterator[nn.Module]:
     """A copy with random parameters, in evaluation mode; where it cannot be copied the module itself."""
     try:
-        own = copy.deepcopy(module)
+        own = seeded_copy(module)
     except Exception:
         with evaluation_mode(module):
             yield module
         return
-    generator = torch.Generator().manual_seed(1)
-    for parameter in own.parameters():
-        if not nn.parameter.is_lazy(parameter) and parameter.is_floating_point():
-            scale = (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else 0.5
-            with torch.no_grad():
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 1.3 * scale)
-    yield own.eval()
+    yield own
