@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attention_clinic.diagnosis import Finding
-from attention_clinic.trial import Trial, identical
+from attention_clinic.diagnosis import Call, Finding
+from attention_clinic.trial import Trial, first_output, identical
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
 
@@ -141,7 +141,11 @@ class Subject(Binding):
         unknown = [value for role, value in inputs.items() if role not in _DISPENSABLE | self.accepts]
         args, kwargs = self.arguments(inputs)
         with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
-            return self.function(*unknown, *args, **kwargs)
+            output = self.function(*unknown, *args, **kwargs)
+        first = first_output(output)
+        if isinstance(first, Tensor) and not self.without_dropout:
+            self.trial.recorded[first] = Call((*unknown, *args), kwargs, "" if first is output else "[0]")
+        return output
 
     def difference_of_calls(self, **inputs: Any) -> Finding | None:
         """A finding if two equal calls differ; if dropout is the reason, it is off from then on."""

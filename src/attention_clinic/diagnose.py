@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 
 from attention_clinic.arguments import DECODER, Binding, Roles, Subject, plain, signature
 from attention_clinic.cases import Case, answer, examine
@@ -117,6 +117,20 @@ NOTES: Set[str] = {
 }  # fmt: skip
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {"mask_nan": KINDS.keys() - {"decoder"}}
+# What "differs" was compared with.
+FORMS: dict[str, str] = {
+    "attention": "softmax(query @ key.mT / √head_dim) @ value",
+    "multi_head": "concat(softmax(query_i @ key_i.mT / √head_dim) @ value_i) @ W_O",
+    "causal_mask": "key <= query",
+    "cached_mask": "key <= num_cached + query",
+    "window_mask": "query - window < key <= query",
+    "padding_mask": "key < length",
+    "document_mask": "document[key] == document[query]",
+    "rotary": "a · cos - b · sin, b · cos + a · sin; angle = position / 10000^(2i / head_dim)",
+    "sinusoidal": "sin(angle), cos(angle); angle = position / 10000^(2i / embed_dim)",
+    "alibi": "2^(-8 head / num_heads)",
+    "rms_norm": "weight · x / √(mean(x²) + eps)",
+}
 # What leaves the question open whether the candidate is right.
 DOUBTS: Set[str] = {"not_compared", "not_called"}
 # If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug;
@@ -181,6 +195,36 @@ def diagnose(
     return best
 
 
+def assert_healthy(candidate: Any, kind: str | None = None, **options: Any) -> Diagnosis:
+    """Diagnose a candidate, and raise an error that prints the diagnosis unless it is healthy.
+
+    Args:
+        candidate: see `diagnose`, and so for the others.
+        kind: what it is meant to be.
+        **options: `causal=True` and others.
+
+    Returns:
+        The diagnosis, which may have notes.
+
+    Raises:
+        AssertionError: the candidate is ill, or it could not be compared.
+
+    Example:
+        >>> assert_healthy(lambda query, key, value: (query @ key.mT).softmax(-1) @ value)
+        Traceback (most recent call last):
+        AssertionError: ✗ The dot products are not divided by √head_dim.
+          query = [[[1.5, -0.3, -2.2, 0.6]]]
+          key = [[[-1.1, -1.4, 0.4, 0.8], [-0.7, -0.4, -0.6, 0.2]]]
+          value = [[[-0.9], [1.1]]]
+          expected = [[[0.5892]]]
+          actual = [[[0.8895]]]
+    """
+    diagnosis = diagnose(candidate, kind, **options)
+    if not diagnosis:
+        raise AssertionError(str(diagnosis))
+    return diagnosis
+
+
 def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording) -> Diagnosis:
     found: list[Finding] = []
     try:
@@ -193,11 +237,15 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
     for finding in (*found, *trial.conduct.values()):
         place = "notes" if finding.name in notes else "doubts" if finding.name in DOUBTS else "bugs"
         if finding.name not in ignore:
-            sorted_out[place].append(replace(finding, wording=wording))
+            call = trial.recorded.get(finding.actual) if isinstance(finding.actual, Tensor) else None
+            details = {"form": FORMS.get(kind)} if finding.name == "differs" else {}
+            finding = replace(finding, details={**finding.details, **details}, wording=wording)
+            sorted_out[place].append(replace(finding, made=trial.made, call=call))
     return Diagnosis(
         kind, wording=wording, **{place: tuple(each) for place, each in sorted_out.items()},
         examined=(*dict.fromkeys(trial.examined),), skipped=(*dict.fromkeys(trial.skipped),),
-        tried=(*dict.fromkeys(trial.tried),), question=trial.question,
+        tried=(*dict.fromkeys(trial.tried),), question=trial.question, candidate=trial.candidate,
+        options=trial.meant.said() | ({"ignore": (*ignore,)} if ignore else {}),
     )  # fmt: skip
 
 

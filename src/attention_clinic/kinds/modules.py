@@ -183,6 +183,7 @@ def build_module(trial: Trial) -> nn.Module | None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = trial.call(trial.candidate, **arguments)
+    trial.made = f"candidate({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
     return module if isinstance(module, nn.Module) else None
 
 

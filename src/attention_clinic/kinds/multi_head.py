@@ -37,6 +37,7 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     if module is None:
         yield from diagnose_functions(trial)
         return
+    trial.made = f"seeded_copy({trial.made})"
     with evaluation_copy(module) as own:
         yield from _Clinic(trial, own).findings()
 

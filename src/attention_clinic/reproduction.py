@@ -1,0 +1,128 @@
+"""Tests that fail on the owner's code: the same module and inputs, and what is right for them."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from attention_clinic import laws
+
+if TYPE_CHECKING:
+    from attention_clinic.diagnosis import Diagnosis, Finding
+
+
+def import_lines(candidate: Any) -> str:
+    """Lines of Python that import a function or a class as `candidate`.
+
+    Raises:
+        ValueError: it cannot be imported by a name.
+
+    Example:
+        >>> print(import_lines(math.hypot))
+        from math import hypot
+        <BLANKLINE>
+        candidate = hypot
+    """
+    name = getattr(candidate, "__qualname__", "<unknown>")
+    module = getattr(candidate, "__module__", None) or "__main__"
+    if "<" in name or module == "__main__":
+        raise ValueError("say how the candidate is made: lines of Python that end with candidate = …")
+    return f"from {module} import {name.partition('.')[0]}\n\ncandidate = {name}"
+
+
+def failing_tests(diagnosis: Diagnosis, build: str | None = None) -> str:
+    """The text of a test file with a test for each bug; see `Diagnosis.as_test`."""
+    if not diagnosis.bugs:
+        raise ValueError(f"there is no bug to test for: the candidate is {diagnosis.verdict}")
+    build = import_lines(diagnosis.candidate) if build is None else build
+    tests = "\n\n\n".join(_test(diagnosis, bug) for bug in diagnosis.bugs)
+    used = [name for name in ("diagnose", "laws", "seeded_copy") if name in tests]
+    imports = [] if "import torch" in build.splitlines() else ["import torch"]
+    imports += [f"from attention_clinic import {', '.join(used)}"] if used else []
+    head = "# Each of these tests fails until the bug that it is named after is mended."
+    return "\n\n".join([head, *(["\n".join(imports)] if imports else []), f"{build}\n", tests]) + "\n"
+
+
+def _test(diagnosis: Diagnosis, bug: Finding) -> str:
+    explanation = bug.explanation.removeprefix("✗ ").replace("\\", "\\\\").replace('"', "'")
+    is_made = bug.made != "candidate"
+    made = ["torch.manual_seed(0)", f"made = {bug.made}"] if is_made else []
+    name = "made" if is_made else "candidate"
+    try:
+        lines = [*made, *found] if (found := _called(bug, name) or _lawful(bug, name)) else []
+    except TypeError:  # an argument that cannot be written down
+        lines = []
+    lines = [f'"""{explanation}"""', *(lines or _diagnosed(diagnosis, bug))]
+    return "\n".join([f"def test_{bug.name}():", *map(_folded, lines)])
+
+
+def _called(bug: Finding, name: str) -> list[str]:
+    """The very call, and what is right for it."""
+    expected, actual = bug.expected, bug.actual
+    if bug.call is None or not isinstance(expected, Tensor) or expected.shape != actual.shape:
+        return []
+    slack = 1e-5 * max([1.0, *expected[expected.isfinite()].double().abs().tolist()])
+    args = "".join(f"{_literal(each)}, " for each in bug.call.args)
+    return [
+        "inputs = {",
+        *(f"    {key!r}: {_literal(value)}," for key, value in bug.call.options.items()),
+        "}",
+        f"expected = {_literal(expected)}",
+        f"actual = {name}({args}**inputs){bug.call.pick}",
+        f"torch.testing.assert_close(actual, expected, rtol=0, atol={slack:.2g}, equal_nan=True, "
+        "check_dtype=False)",
+    ]
+
+
+def _lawful(bug: Finding, name: str) -> list[str]:
+    """The law that a decoder breaks, at the smallest size."""
+    law, ids = bug.details.get("law"), bug.input.get("token_ids")
+    if law not in laws.LAWS or not isinstance(ids, Tensor):
+        return []
+    return [f"assert not laws.{law}({name}, batch={ids.shape[0]}, length={ids.shape[1]})"]
+
+
+def _diagnosed(diagnosis: Diagnosis, bug: Finding) -> list[str]:
+    """The diagnosis as a whole."""
+    options = "".join(f", {name}={value!r}" for name, value in diagnosis.options.items())
+    return [
+        f"found = diagnose(candidate, {diagnosis.kind!r}{options})",
+        f"assert {bug.name!r} not in {{bug.name for bug in found.bugs}}, found",
+    ]
+
+
+def _folded(line: str) -> str:
+    text = line.lstrip()
+    indent = " " * (4 + len(line) - len(text))
+    return textwrap.fill(
+        text, 100, initial_indent=indent, subsequent_indent=f"{indent}    ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _literal(value: Any) -> str:
+    """Python for a value; a tensor has the same numbers again.
+
+    Raises:
+        TypeError: there is none.
+    """
+    if isinstance(value, Tensor):
+        return f"torch.tensor({_numbers(value.detach().tolist(), value.dtype)}, dtype={value.dtype})"
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)
+    raise TypeError(f"no Python for {type(value).__name__}")
+
+
+def _numbers(value: Any, dtype: torch.dtype) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_numbers(each, dtype) for each in value)}]"
+    if not isinstance(value, float):
+        return repr(value)
+    if not math.isfinite(value):
+        return f"float('{value}')"
+    texts = (f"{value:.{digits}g}" for digits in range(1, 18))
+    return next(text for text in texts if torch.tensor(float(text), dtype=dtype).item() == value)
