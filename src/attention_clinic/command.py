@@ -69,6 +69,7 @@ def main(words: Sequence[str] | None = None) -> int:
         report["text"] += "".join(f"\nWritten: {path}" for path in written)
     if given.test and report.get("test"):
         given.test.write_text(report["test"], encoding="utf-8")
+        report["text"] += f"\nWritten: {given.test}"
     if given.json:
         print(json.dumps(report, ensure_ascii=False, indent=2))
     else:
