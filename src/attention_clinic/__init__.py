@@ -20,15 +20,6 @@ from attention_clinic.seeded import seeded_copy
 from attention_clinic.trial import CallFailed, Trial
 
 __all__ = [
-    "KINDS",
-    "CallFailed",
-    "Diagnosis",
-    "Finding",
-    "Trial",
-    "Wording",
-    "assert_healthy",
-    "diagnose",
-    "laws",
-    "planted",
-    "seeded_copy",
-]
+    "KINDS", "CallFailed", "Diagnosis", "Finding", "Trial", "Wording", "assert_healthy", "diagnose", "laws",
+    "planted", "seeded_copy",
+]  # fmt: skip

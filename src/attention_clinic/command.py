@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attention_clinic.certificate import law_rows, line_of, verdict_of, versions, write_certificate
+from attention_clinic.certificate import MARKS, law_rows, verdict_of, versions, write_certificate
 from attention_clinic.diagnose import KINDS, diagnose
 from attention_clinic.diagnosis import Diagnosis, Finding
 from attention_clinic.isolation import LIMIT, MEMORY, Stopped, isolated
-from attention_clinic.targets import Target, made
 from attention_clinic.trial import SECONDS
 
 CODES = {"healthy": 0, "ill": 1, "undecided": 2, "usage": 3}
-_MODES = ("model", "certificate")
+_OPTIONS = ("kind", "causal", "mask", "rope", "residual", "ignore", "seconds")  # of `diagnose`
 Report = dict[str, Any]
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(CODES["usage"], f"{self.prog}: {message}\n")
+        self.exit(CODES["usage"], f"{self.format_usage()}{self.prog}: {message}\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the command's words."""
+def _parser() -> _Parser:
     it = _Parser(
         prog="attention-clinic",
         usage="%(prog)s [model | certificate] file.py:Name | package.module:name [name=value ...] [options]",
-        description="Diagnose attention code by its behaviour; with `model`, test the laws of decoders; "
-        "with `certificate`, write them as a table and a badge. "
+        description="Diagnose attention code by its behaviour; with `model`, test the laws of decoders; with "
+        "`certificate`, write them as a table and a badge. These two call what makes a decoder. "
         "Exit codes: 0 healthy, 1 ill, 2 undecided, 3 it could not be started.",
     )
     it.add_argument("words", nargs="+", help="what to diagnose, and the arguments that it is made with")
@@ -54,52 +52,92 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0 for healthy, 1 ill, 2 undecided, 3 if it could not be started."""
-    it = parser()
-    given = it.parse_intermixed_args(words)
-    mode = given.words.pop(0) if given.words[0] in _MODES else ""
+    parser = _parser()
+    given = parser.parse_intermixed_args(words)
+    mode = given.words.pop(0) if given.words[0] in ("model", "certificate") else ""
     try:
-        target = Target.of("".join(given.words[:1]), given.words[1:])
+        build = build_lines(given.words, called=bool(mode))
     except ValueError as error:
-        it.error(str(error))
-    told = ("kind", "causal", "mask", "rope", "residual", "ignore", "seconds")
-    options = {} if mode else {name: getattr(given, name) for name in told}
-    report = examined(target, mode, options, given.limit, given.memory)
+        parser.error(str(error))
+    options = {name: getattr(given, name) for name in _OPTIONS}
+    report = examined(build, mode, options, given.limit, given.memory)
+    written = []
     if mode == "certificate" and "laws" in report:
-        written = write_certificate(given.out, ":".join(target[1:3]), report["verdict"], report["laws"])
-        report["text"] += "".join(f"\nWritten: {path}" for path in written)
+        written = write_certificate(given.out, given.words[0], report["laws"])
     if given.test and report.get("test"):
         given.test.write_text(report["test"], encoding="utf-8")
-        report["text"] += f"\nWritten: {given.test}"
-    if given.json:
-        print(json.dumps(report, ensure_ascii=False, indent=2))
-    else:
-        print(report["text"], file=sys.stderr if report["verdict"] == "usage" else sys.stdout)
+        written = [given.test]
+    text = "\n".join([report["text"], *(f"Written: {path}" for path in written)])
+    print(
+        json.dumps(report, ensure_ascii=False, indent=2) if given.json else text,
+        file=sys.stderr if report["verdict"] == "usage" else sys.stdout,
+    )
     return CODES[report["verdict"]]
 
 
-def examined(target: Target, mode: str, options: Report, limit: float, memory: float) -> Report:
-    """A report of code that runs in a process of its own; it has a verdict and a text."""
+def build_lines(words: Sequence[str], called: bool = False) -> str:
+    """Lines of Python that make what is named by words: a place, and arguments with which it is called.
+
+    Raises:
+        ValueError: a word has another form.
+
+    Example:
+        >>> print(build_lines(["code/my_attention.py:MyAttention", "d_model=12", "bias=False"]))
+        import sys
+        import torch
+        <BLANKLINE>
+        sys.path.insert(0, 'code')
+        torch.manual_seed(0)
+        from my_attention import MyAttention
+        <BLANKLINE>
+        candidate = MyAttention(d_model=12, bias=False)
+    """
+    place, _, name = words[0].rpartition(":") if words else ("", "", "")
+    file = Path(place)
+    folder, module = (str(file.parent), file.stem) if file.suffix == ".py" else (".", place)
+    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        raise ValueError(f"expected file.py:Name or package.module:name, got {' '.join(words[:1])!r}")
+    arguments = [_argument(word) for word in words[1:]]
+    call = f"({', '.join(arguments)})" if arguments or called else ""
+    return (
+        f"import sys\nimport torch\n\nsys.path.insert(0, {folder!r})\ntorch.manual_seed(0)\n"
+        f"from {module} import {name.partition('.')[0]}\n\ncandidate = {name}{call}"
+    )
+
+
+def _argument(word: str) -> str:
+    key, equals, text = word.partition("=")
+    if not equals or not key.isidentifier():
+        raise ValueError(f"expected name=value, got {word!r}")
     try:
-        report: Report = isolated(_report, target, mode, options, limit=limit, memory=memory)
+        return f"{key}={ast.literal_eval(text)!r}"
+    except (SyntaxError, ValueError):
+        return f"{key}={text!r}"
+
+
+def examined(build: str, mode: str, options: Mapping[str, Any], limit: float, memory: float) -> Report:
+    """The verdict on what lines of Python build, and a text, from a process of its own."""
+    try:
+        report: Report = isolated(_report, build, mode, options, limit=limit, memory=memory)
     except Stopped as stop:
         name = "raises" if stop.seconds is None else "never_ends"
         bug = Finding(name, details={"error": stop, "seconds": stop.seconds})
-        report = Diagnosis(options.get("kind") or "", (bug,)).report()
+        report = Diagnosis(options["kind"] or mode, (bug,)).report()
     return report | {"versions": versions()}
 
 
-def _report(target: Target, mode: str, options: Report) -> Report:
+def _report(build: str, mode: str, options: Mapping[str, Any]) -> Report:
+    names: dict[str, Any] = {}
     try:
-        candidate = made(target.load()) if mode else target.load()
+        exec(build, names)
     except (Exception, SystemExit) as error:
-        text = f"{target.module}:{target.name} cannot be loaded: {type(error).__name__}: {error}"
-        return {"verdict": "usage", "text": text}
+        return {"verdict": "usage", "text": f"{build}\n\n{type(error).__name__}: {error}"}
     if mode:
-        rows = law_rows(candidate)
-        return {"verdict": verdict_of(rows), "text": "\n".join(map(line_of, rows)), "laws": rows}
+        rows = law_rows(names["candidate"], seconds=options["seconds"])
+        lines = [f"{MARKS[row['found']]} {row['law']:10} {row['says']}" for row in rows]
+        return {"verdict": verdict_of(rows), "text": "\n".join(lines), "laws": rows}
     try:
-        diagnosis = diagnose(candidate, **options)
+        diagnosis = diagnose(names["candidate"], **options)
     except ValueError as error:
         return {"verdict": "usage", "text": str(error)}
-    test = diagnosis.as_test(target.source) if diagnosis.bugs else None
-    return diagnosis.report() | {"test": test}
+    return diagnosis.report() | {"test": diagnosis.as_test(build) if diagnosis.bugs else None}

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attention_clinic.arguments import DECODER, Binding, Roles, Subject, plain, signature
 from attention_clinic.cases import Case, answer, examine
-from attention_clinic.diagnosis import ENGLISH, Diagnosis, Finding, Wording
+from attention_clinic.diagnosis import ENGLISH, FORMS, Diagnosis, Finding, Wording
 from attention_clinic.kinds import attention, decoder, functions, heads, masks, multi_head, positions
 from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial
 
@@ -117,20 +117,6 @@ NOTES: Set[str] = {
 }  # fmt: skip
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {"mask_nan": KINDS.keys() - {"decoder"}}
-# What "differs" was compared with.
-FORMS: dict[str, str] = {
-    "attention": "softmax(query @ key.mT / √head_dim) @ value",
-    "multi_head": "concat(softmax(query_i @ key_i.mT / √head_dim) @ value_i) @ W_O",
-    "causal_mask": "key <= query",
-    "cached_mask": "key <= num_cached + query",
-    "window_mask": "query - window < key <= query",
-    "padding_mask": "key < length",
-    "document_mask": "document[key] == document[query]",
-    "rotary": "a · cos - b · sin, b · cos + a · sin; angle = position / 10000^(2i / head_dim)",
-    "sinusoidal": "sin(angle), cos(angle); angle = position / 10000^(2i / embed_dim)",
-    "alibi": "2^(-8 head / num_heads)",
-    "rms_norm": "weight · x / √(mean(x²) + eps)",
-}
 # What leaves the question open whether the candidate is right.
 DOUBTS: Set[str] = {"not_compared", "not_called"}
 # If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug;

@@ -14,7 +14,7 @@ from torch import Tensor
 _TABLES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8")
 )
-_THREADS = _TABLES.pop("thread")
+_THREADS, FORMS = _TABLES.pop("thread"), _TABLES.pop("form")
 SENTENCES: dict[str, str] = {
     f"{table}.{name}": sentence
     for table, sentences in _TABLES.items()
@@ -140,9 +140,8 @@ class Finding:
         if (place := first_difference(self.expected, self.actual)) and self.expected.numel() > _PRINTED:
             index = ", ".join(map(str, place))
             lines += [f"{name}[{index}] = {_short(value[place])}" for name, value in outputs.items()]
-        form, nearest = self.details.get("form"), self.details.get("nearest")
-        lines += [f"# {form}"] if form else []
-        return [*lines, *([f"nearest = {nearest}"] if nearest else [])]
+        lines += [f"# {self.details['form']}"] if self.details.get("form") else []
+        return [*lines, *([f"nearest = {near}"] if (near := self.details.get("nearest")) else [])]
 
     def references(self, section: Callable[[str], str], thread: Callable[[str], str]) -> list[str]:
         """The section and the thread, each formatted by a function."""
@@ -262,14 +261,10 @@ class Diagnosis:
             >>> Diagnosis("softmax", examined=("numbers",)).report()["verdict"]
             'healthy'
         """
-        told = {
-            place: [
-                {"name": each.name, "text": str(each), "thread": each.thread} for each in getattr(self, place)
-            ]
-            for place in ("bugs", "doubts", "notes")
-        }
-        plain = {name: getattr(self, name) for name in ("kind", "examined", "skipped", "tried", "question")}
-        return {"verdict": self.verdict, "text": str(self), **plain, **told}
+        names = ("verdict", "kind", "examined", "skipped", "tried", "question")
+        found = {place: getattr(self, place) for place in ("bugs", "doubts", "notes")}
+        texts = {place: {each.name: str(each) for each in several} for place, several in found.items()}
+        return {name: getattr(self, name) for name in names} | texts | {"text": str(self)}
 
     def _repr_markdown_(self) -> str:
         """The same for a notebook, with the evidence as code, and with links."""

@@ -21,8 +21,7 @@ from typing import Any
 
 import torch
 
-LIMIT = 60.0
-MEMORY = 8.0
+LIMIT, MEMORY = 60.0, 8.0
 
 
 class Stopped(Exception):
@@ -34,13 +33,7 @@ class Stopped(Exception):
         self.seconds = seconds
 
 
-def isolated(
-    function: Callable[..., Any],
-    *args: Any,
-    limit: float = LIMIT,
-    memory: float = MEMORY,
-    **options: Any,
-) -> Any:
+def isolated(function: Callable[..., Any], *args: Any, limit: float = LIMIT, memory: float = MEMORY) -> Any:
     """Call a function in another process, with nothing to read and nowhere to print to.
 
     Args:
@@ -49,7 +42,6 @@ def isolated(
         *args: are passed on.
         limit: after so many seconds the process is killed, with all processes that it has started.
         memory: how many GiB it may take, where the system has such a limit.
-        **options: are passed on.
 
     Raises:
         Stopped: the process was killed, or ended by itself, or the function raised an error.
@@ -62,65 +54,51 @@ def isolated(
         attention_clinic.isolation.Stopped: exit code 5
     """
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # later Pythons warn of threads, which the child does without
         result = Path(folder) / "result"
-        process = context.Process(target=_child, args=(function, args, options, limit, memory, str(result)))
-        with warnings.catch_warnings():  # later Pythons warn of threads, which the child does without
-            warnings.simplefilter("ignore")
-            process.start()
+        process = context.Process(target=_run, args=(function, args, limit, memory, result))
+        process.start()
         end = time.monotonic() + limit
         try:  # not one long wait, which processes that it started would prolong
             while process.is_alive() and not result.exists() and time.monotonic() < end:
                 process.join(0.05)
         finally:
             late = process.is_alive()
-            _kill(process)
+            with contextlib.suppress(AttributeError, OSError):  # it has no group, or has ended
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.join()
         told = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-        if "result" in told:
-            return told["result"]
-        if late:
-            raise Stopped(f"{limit:g} seconds were not enough", limit)
-        raise Stopped(told.get("error", f"exit code {process.exitcode}"))
+    if "result" in told:
+        return told["result"]
+    if late and not told:
+        raise Stopped(f"{limit:g} seconds were not enough", limit)
+    raise Stopped(told.get("error", f"exit code {process.exitcode}"))
 
 
-def _child(
-    function: Callable[..., Any], args: Any, options: Any, limit: float, memory: float, path: str
-) -> None:
+def _run(function: Callable[..., Any], args: Any, limit: float, memory: float, path: Path) -> None:
     """Write the result as a whole, and end at once, so that no thread or handler of the function goes on."""
     try:
-        if hasattr(os, "setsid"):
+        with contextlib.suppress(AttributeError, ImportError, OSError, ValueError):  # not every system has it
             os.setsid()
-        nowhere = os.open(os.devnull, os.O_RDWR)
+            import resource
+
+            _, most = resource.getrlimit(resource.RLIMIT_DATA)
+            resource.setrlimit(resource.RLIMIT_DATA, (int(memory * 2**30), most))
+        sys.stdin, sys.stdout = open(os.devnull), open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = sys.stdout
         for descriptor in range(3):
-            os.dup2(nowhere, descriptor)
-        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            os.dup2((sys.stdout if descriptor else sys.stdin).fileno(), descriptor)
         faulthandler.disable()
         faulthandler.dump_traceback_later(limit + 1.0, exit=True)  # should nobody be left to kill it
         torch.set_num_threads(1)  # a pool of threads does not survive the fork
-        _bound(memory)
         try:
-            text = json.dumps({"result": function(*args, **options)})
+            told = json.dumps({"result": function(*args)})
         except Exception as error:
-            text = json.dumps({"error": f"{type(error).__name__}: {error}"})
-        Path(f"{path}.part").write_text(text, encoding="utf-8")
-        os.replace(f"{path}.part", path)
+            told = json.dumps({"error": f"{type(error).__name__}: {error}"})
+        part = path.with_suffix(".part")
+        part.write_text(told, encoding="utf-8")
+        part.replace(path)
     finally:
         os._exit(1)
-
-
-def _bound(memory: float) -> None:
-    if sys.platform == "linux":
-        import resource
-
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        most = int(memory * 2**30)
-        resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
-
-
-def _kill(process: Any) -> None:
-    """Kill a process and its group, and wait for it."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has no group yet
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.join()

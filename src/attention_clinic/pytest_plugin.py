@@ -13,33 +13,31 @@ from typing import Any
 
 import pytest
 
-from attention_clinic.certificate import law_rows, line_of
+from attention_clinic.certificate import law_rows
 from attention_clinic.isolation import LIMIT, MEMORY, Stopped, isolated
 from attention_clinic.laws import LAWS
-from attention_clinic.targets import made
 
 
 @pytest.fixture(params=[*LAWS])
 def attention_law(request: pytest.FixtureRequest) -> Callable[..., None]:
     """A function that fails if a decoder breaks the law, and skips if the law does not apply.
 
-    Its arguments are a class or a function that makes a decoder, and the arguments for it; or a decoder. The
-    decoder is made and called in a process of its own, with `limit` seconds and `memory` GiB.
+    Its arguments are a class or a function that makes a decoder, and the arguments for it. The decoder is
+    made and called in a process of its own, with `limit` seconds and `memory` GiB.
     """
 
-    def check(decoder: Any, limit: float = LIMIT, memory: float = MEMORY, **arguments: Any) -> None:
+    def check(make: Any, limit: float = LIMIT, memory: float = MEMORY, **arguments: Any) -> None:
         try:
-            row = isolated(_row, decoder, arguments, request.param, limit=limit, memory=memory)
+            (row,) = isolated(_rows, make, arguments, request.param, limit=limit, memory=memory)
         except Stopped as stop:
-            pytest.fail(f"{request.param}: {stop}", pytrace=False)
-        if row["error"] or row["holds"] is False:
-            pytest.fail(line_of(row), pytrace=False)
-        if row["holds"] is None:
+            row = {"found": "undecided", "says": str(stop)}
+        if row["found"] == "does not apply":
             pytest.skip(f"{request.param} does not apply")
+        if row["found"] != "holds":
+            pytest.fail(f"{request.param}: {row['says']}", pytrace=False)
 
     return check
 
 
-def _row(decoder: Any, arguments: dict[str, Any], law: str) -> Any:
-    (row,) = law_rows(decoder(**arguments) if arguments else made(decoder), [law])
-    return row
+def _rows(make: Any, arguments: dict[str, Any], law: str) -> Any:
+    return law_rows(make(**arguments), [law])

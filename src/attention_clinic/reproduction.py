@@ -67,15 +67,11 @@ def _called(bug: Finding, name: str) -> list[str]:
         return []
     slack = 1e-5 * max([1.0, *expected[expected.isfinite()].double().abs().tolist()])
     args = "".join(f"{_literal(each)}, " for each in bug.call.args)
-    return [
-        "inputs = {",
-        *(f"    {key!r}: {_literal(value)}," for key, value in bug.call.options.items()),
-        "}",
-        f"expected = {_literal(expected)}",
-        f"actual = {name}({args}**inputs){bug.call.pick}",
-        f"torch.testing.assert_close(actual, expected, rtol=0, atol={slack:.2g}, equal_nan=True, "
-        "check_dtype=False)",
-    ]
+    inputs = [f"    {key!r}: {_literal(value)}," for key, value in bug.call.options.items()]
+    lines = ["inputs = {", *inputs, "}", f"expected = {_literal(expected)}"]
+    tolerance = f"rtol=0, atol={slack:.2g}, equal_nan=True, check_dtype=False"
+    lines += [f"actual = {name}({args}**inputs){bug.call.pick}"]
+    return [*lines, f"torch.testing.assert_close(actual, expected, {tolerance})"]
 
 
 def _lawful(bug: Finding, name: str) -> list[str]:
@@ -89,19 +85,15 @@ def _lawful(bug: Finding, name: str) -> list[str]:
 def _diagnosed(diagnosis: Diagnosis, bug: Finding) -> list[str]:
     """The diagnosis as a whole."""
     options = "".join(f", {name}={value!r}" for name, value in diagnosis.options.items())
-    return [
-        f"found = diagnose(candidate, {diagnosis.kind!r}{options})",
-        f"assert {bug.name!r} not in {{bug.name for bug in found.bugs}}, found",
-    ]
+    found = f"found = diagnose(candidate, {diagnosis.kind!r}{options})"
+    return [found, f"assert {bug.name!r} not in {{bug.name for bug in found.bugs}}, found"]
 
 
 def _folded(line: str) -> str:
     text = line.lstrip()
     indent = " " * (4 + len(line) - len(text))
-    return textwrap.fill(
-        text, 100, initial_indent=indent, subsequent_indent=f"{indent}    ", break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+    lines = textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False)
+    return indent + f"\n{indent}    ".join(lines)
 
 
 def _literal(value: Any) -> str:

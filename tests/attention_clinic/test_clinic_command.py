@@ -24,7 +24,6 @@ NAMES = "tests.attention_clinic.ill_attention"
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        ([f"{NAMES}:right"], 0),
         (["model", f"{FILE}:right"], 0),
         (["polyhead:causal_mask"], 0),
         ([f"{FILE}:attention"], 1),
@@ -71,13 +70,17 @@ def test_json_has_the_verdict_the_findings_and_the_versions(capsys):
     command.main([f"{FILE}:attention", "--json"])
     report = json.loads(capsys.readouterr().out)
     assert report["verdict"] == "ill"
-    assert [bug["name"] for bug in report["bugs"]] == ["unscaled"]
+    assert [*report["bugs"]] == ["unscaled"]
     assert report["versions"]["torch"] == torch.__version__
     assert "def test_unscaled():" in report["test"]
     command.main(["model", f"{FILE}:leaking", "--json"])
     report = json.loads(capsys.readouterr().out)
     assert [row["law"] for row in report["laws"]] == [*LAWS]
-    assert {row["law"] for row in report["laws"] if row["holds"] is False} == {"causality", "step", "chunk"}
+    assert {row["law"] for row in report["laws"] if row["found"] == "broken"} == {
+        "causality",
+        "step",
+        "chunk",
+    }
 
 
 def test_a_model_has_one_line_for_each_law(capsys):
@@ -98,7 +101,7 @@ def test_the_test_that_it_writes_fails(arguments, tmp_path, capsys):
     exec(file.read_text(encoding="utf-8"), names)
     with pytest.raises(AssertionError):
         names["test_model_root"]()
-    command.main([f"{FILE}:right", "--test", str(tmp_path / "none.py")])
+    command.main(["polyhead:causal_mask", "--test", str(tmp_path / "none.py")])
     assert not (tmp_path / "none.py").exists()
 
 
@@ -116,7 +119,7 @@ def test_nothing_runs_here_and_only_what_was_named_runs_there(tmp_path, monkeypa
     )
     (tmp_path / "conftest.py").write_text("raise SystemExit", encoding="utf-8")
     path = [*sys.path]
-    assert command.main([f"{tmp_path / 'named_code.py'}:right"]) == 0
+    assert command.main(["model", f"{tmp_path / 'named_code.py'}:right"]) == 0
     assert (tmp_path / "ran").read_text() == "imported right "
     assert "named_code" not in sys.modules and sys.path == path
 
@@ -137,7 +140,7 @@ def certificate(folder, name):
 def test_a_certificate_is_a_table_and_a_badge(tmp_path):
     code, table, badge = certificate(tmp_path / "new" / "folder", "leaking")
     assert code == 1
-    assert table.startswith("# Causality certificate of `ill_attention:leaking`\n")
+    assert table.startswith(f"# Causality certificate of `{FILE}:leaking`\n")
     assert re.search(rf"\d{{4}}-\d\d-\d\d, attention-clinic .*, torch {re.escape(torch.__version__)}", table)
     rows = [line.split(" | ")[:2] for line in table.splitlines() if line.startswith("| ")][1:]
     assert [law.removeprefix("| ") for law, _ in rows] == [*LAWS]
@@ -169,7 +172,7 @@ def test_arguments(attention_law):
     attention_law(planted_decoder, bug="cache_open")
 
 def test_function(attention_law):
-    attention_law(lambda token_ids: torch.zeros(*token_ids.shape, 5) + token_ids.cumsum(1)[..., None])
+    attention_law(lambda: lambda token_ids: torch.zeros(*token_ids.shape, 5) + token_ids.cumsum(1)[..., None])
 
 def test_dying(attention_law):
     attention_law(lambda: os._exit(7))

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from attention_clinic.command import examined
+from attention_clinic.command import build_lines, examined
 from attention_clinic.isolation import Stopped, isolated
-from attention_clinic.targets import Target
 from tests.attention_clinic import hostile
 
 LIMIT, SECONDS = 4.0, 0.2
@@ -21,8 +20,8 @@ FUNCTIONS = [name for name, each in vars(hostile).items() if inspect.isfunction(
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_hostile_code_is_told_in_time(name, capfd):
     began = time.monotonic()
-    target = Target.of(f"{hostile.__file__}:{name}")
-    found = examined(target, "", {"kind": "attention", "seconds": SECONDS}, LIMIT, 2.0)
+    build = build_lines([f"{hostile.__file__}:{name}"])
+    found = examined(build, "", {"kind": "attention", "seconds": SECONDS}, LIMIT, 2.0)
     assert time.monotonic() - began < LIMIT + 3
     assert found["verdict"] in ("ill", "undecided"), found["text"]
     printed = capfd.readouterr()
