@@ -70,14 +70,17 @@ class Binding:
         if parameters is None:
             parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
         self.parameters: dict[str, inspect.Parameter] = {}
+        self.guessed: list[str] = []  # required parameters whose names do not tell what they are for
         for parameter in parameters:
             if parameter.kind is parameter.VAR_POSITIONAL:
                 self.parameters |= dict.fromkeys(unnamed, parameter)
                 unnamed = []
             elif parameter.name in role_of:
                 self.parameters[role_of[parameter.name]] = parameter
-            elif unnamed and parameter.default is parameter.empty:
-                self.parameters[unnamed.pop(0)] = parameter
+            elif parameter.default is parameter.empty:
+                self.guessed.append(parameter.name)
+                if unnamed:
+                    self.parameters[unnamed.pop(0)] = parameter
 
     @property
     def accepts(self) -> set[str]:
@@ -105,13 +108,15 @@ def plain(name: str) -> str:
     return name.lower().strip("_")
 
 
-# Arguments that a candidate without them is still called without; any other is passed by position, so that
-# Python itself refuses it.
+# Arguments that a candidate without them is still called without.
 _DISPENSABLE = {"mask", "valid_lens", "key_padding_mask", "need_weights"}
 
 
 class Subject(Binding):
-    """A candidate under trial, called with its roles as keywords, whatever its parameters are called."""
+    """A candidate under trial, called with its roles as keywords, whatever its parameters are called.
+
+    `shape_of` tells the shape that the output should have for inputs: of several outputs that one is taken.
+    """
 
     def __init__(self, trial: Trial, roles: Roles, function: Callable[..., Any] | None = None) -> None:
         """Bind the candidate's parameters, or those of `function`, to roles."""
@@ -119,14 +124,24 @@ class Subject(Binding):
         self.function = trial.candidate if function is None else function
         super().__init__(self.function, roles)
         self.without_dropout = self.is_repeatable = False
+        self.shape_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
 
     def __call__(self, **inputs: Any) -> Tensor:
-        """The output, alone or first of several.
+        """The output, alone, or of several the one of the shape that it should have, else the first.
 
         Raises:
             CallFailed: the call fails, or its output is no tensor.
         """
-        return self.trial.tensor(self.call, **inputs)
+        return self.trial.tensor(self._chosen, **inputs)
+
+    def _chosen(self, **inputs: Any) -> Any:
+        output = self.call(**inputs)
+        if self.shape_of is None or isinstance(output, Tensor):
+            return output
+        several = output.values() if isinstance(output, Mapping) else output
+        tensors = [each for each in several if isinstance(each, Tensor)] if _is_several(output) else []
+        shape = self.shape_of(inputs)
+        return next((each for each in tensors if each.shape == shape), output)
 
     def outputs(self, **inputs: Any) -> Any:
         """Whatever the candidate returns.
@@ -138,13 +153,15 @@ class Subject(Binding):
 
     def call(self, **inputs: Any) -> Any:
         """Call the candidate outside of the trial, as part of a function that the trial runs."""
-        unknown = [value for role, value in inputs.items() if role not in _DISPENSABLE | self.accepts]
+        unknown = [role for role in inputs if role not in _DISPENSABLE | self.accepts]
+        if unknown:
+            raise TypeError(f"it takes no argument for {', '.join(unknown)}")
         args, kwargs = self.arguments(inputs)
         with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
-            output = self.function(*unknown, *args, **kwargs)
+            output = self.function(*args, **kwargs)
         first = first_output(output)
         if isinstance(first, Tensor) and not self.without_dropout:
-            self.trial.recorded[first] = Call((*unknown, *args), kwargs, "" if first is output else "[0]")
+            self.trial.recorded[first] = Call((*args,), kwargs, "" if first is output else "[0]")
         return output
 
     def difference_of_calls(self, **inputs: Any) -> Finding | None:
@@ -157,6 +174,10 @@ class Subject(Binding):
         if self.without_dropout and not identical(self(**inputs), self(**inputs)):
             self.without_dropout = False
         return Finding("not_deterministic", inputs, one, other)
+
+
+def _is_several(output: Any) -> bool:
+    return isinstance(output, tuple | list | Mapping)
 
 
 class WithoutDropout(TorchFunctionMode):

@@ -114,6 +114,7 @@ KINDS: dict[str, Kind] = {
 # Findings that are no bugs. Notes: weaknesses that PyTorch's own functions share, and conventions.
 NOTES: Set[str] = {
     "nan_leak", "weights_after_dropout", "mask_uniform", "mask_nan_gradient", "prints",
+    "mask_hides", "mask_additive", "causal_inside", "residual_inside", "sequence_first",
 }  # fmt: skip
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {"mask_nan": KINDS.keys() - {"decoder"}}
@@ -224,7 +225,7 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
         place = "notes" if finding.name in notes else "doubts" if finding.name in DOUBTS else "bugs"
         if finding.name not in ignore:
             call = trial.recorded.get(finding.actual) if isinstance(finding.actual, Tensor) else None
-            details = {"form": FORMS.get(kind)} if finding.name == "differs" else {}
+            details = {"form": FORMS.get(kind)} if finding.name in ("differs", "not_compared") else {}
             finding = replace(finding, details={**finding.details, **details}, wording=wording)
             sorted_out[place].append(replace(finding, made=trial.made, call=call))
     return Diagnosis(

@@ -88,7 +88,7 @@ class Finding:
         details: Values for the {placeholders} of the explanation; "form", the formula that is expected;
             "nearest", known forms with the largest difference from the output.
         wording: The words in which the finding prints.
-        made: Python for what was called, made of `candidate`.
+        made: Python for what was called, made of `candidate`; empty if that is not so simple.
         call: The call that gave `actual`, if it was a single one.
 
     Example:
@@ -135,7 +135,7 @@ class Finding:
         outputs = {self.wording.sentence(f"clinic.{each}"): getattr(self, each) for each in _OUTPUTS}
         values = {name: value for name, value in {**self.input, **outputs}.items() if value is not None}
         lines = [f"{name} = {_short(value)}" for name, value in values.items()]
-        if values and self.made != "candidate":
+        if values and self.made not in ("", "candidate"):
             lines.insert(0, f"module = {self.made}")
         if (place := first_difference(self.expected, self.actual)) and self.expected.numel() > _PRINTED:
             index = ", ".join(map(str, place))

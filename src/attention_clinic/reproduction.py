@@ -43,13 +43,14 @@ def failing_tests(diagnosis: Diagnosis, build: str | None = None) -> str:
     used = [name for name in ("diagnose", "laws", "seeded_copy") if name in tests]
     imports = [] if "import torch" in build.splitlines() else ["import torch"]
     imports += [f"from attention_clinic import {', '.join(used)}"] if used else []
+    imports += ["from attention_clinic.kinds.modules import SmallConfig"] if "SmallConfig(" in tests else []
     head = "# Each of these tests fails until the bug that it is named after is mended."
     return "\n\n".join([head, *(["\n".join(imports)] if imports else []), f"{build}\n", tests]) + "\n"
 
 
 def _test(diagnosis: Diagnosis, bug: Finding) -> str:
     explanation = bug.explanation.removeprefix("✗ ").replace("\\", "\\\\").replace('"', "'")
-    is_made = bug.made != "candidate"
+    is_made = bug.made not in ("", "candidate")
     made = ["torch.manual_seed(0)", f"made = {bug.made}"] if is_made else []
     name = "made" if is_made else "candidate"
     try:
@@ -63,7 +64,7 @@ def _test(diagnosis: Diagnosis, bug: Finding) -> str:
 def _called(bug: Finding, name: str) -> list[str]:
     """The very call, and what is right for it."""
     expected, actual = bug.expected, bug.actual
-    if bug.call is None or not isinstance(expected, Tensor) or expected.shape != actual.shape:
+    if bug.call is None or not bug.made or not isinstance(expected, Tensor) or expected.shape != actual.shape:
         return []
     slack = 1e-5 * max([1.0, *expected[expected.isfinite()].double().abs().tolist()])
     args = "".join(f"{_literal(each)}, " for each in bug.call.args)
