@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import torch
@@ -54,18 +54,18 @@ class Binding:
     """The parameters of a function by their roles.
 
     Where names do not tell, required parameters take the roles that are left, in the usual order, and so does
-    `*args`. A function of unknown signature takes all roles by position.
+    `*args`. A function of unknown signature takes all roles by position. Those in `named` a name must tell.
 
     Example:
         >>> Binding(lambda k, q, extra=0: None, roles(query="q", key="k")).parameters
         {'key': <Parameter "k">, 'query': <Parameter "q">}
     """
 
-    def __init__(self, function: Callable[..., Any], roles: Roles) -> None:
+    def __init__(self, function: Callable[..., Any], roles: Roles, named: Set[str] = frozenset()) -> None:
         """Read the signature."""
-        named = named_parameters(function, roles)
-        unnamed = [role for role in roles if role not in named]
-        role_of = {parameter.name: role for role, parameter in named.items()}
+        known = named_parameters(function, roles)
+        unnamed = [role for role in roles if role not in {*known, *named}]
+        role_of = {parameter.name: role for role, parameter in known.items()}
         parameters = signature(function)
         if parameters is None:
             parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
@@ -118,11 +118,17 @@ class Subject(Binding):
     `shape_of` tells the shape that the output should have for inputs: of several outputs that one is taken.
     """
 
-    def __init__(self, trial: Trial, roles: Roles, function: Callable[..., Any] | None = None) -> None:
-        """Bind the candidate's parameters, or those of `function`, to roles."""
+    def __init__(
+        self,
+        trial: Trial,
+        roles: Roles,
+        function: Callable[..., Any] | None = None,
+        named: Set[str] = frozenset(),
+    ) -> None:
+        """Bind the candidate's parameters, or those of `function`, to roles; see `Binding`."""
         self.trial = trial
         self.function = trial.candidate if function is None else function
-        super().__init__(self.function, roles)
+        super().__init__(self.function, roles, named)
         self.without_dropout = self.is_repeatable = False
         self.shape_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
 

@@ -83,7 +83,7 @@ _SPLIT_SIZES: dict[str, Any] = {
 # here; each new name of a mistake needs a sentence in sentences.toml. Where cases are not enough, the module
 # has a function that yields the findings.
 KINDS: dict[str, Kind] = {
-    "attention": Kind(attention.ROLES, attention.diagnose_attention),
+    "attention": Kind(attention.ROLES, attention.diagnose_attention, attention.OTHERS | {"mask"}),
     "multi_head": Kind(heads.LISTED, multi_head.diagnose_multi_head),
     "causal_mask": _by_cases(masks.CAUSAL, masks.causal, fields="num_tokens",
                              sizes=[(5,)], evidence=[(2,), (3,)]),
@@ -117,7 +117,7 @@ NOTES: Set[str] = {
     "mask_hides", "mask_additive", "causal_inside", "residual_inside", "sequence_first",
 }  # fmt: skip
 # In these kinds alone a finding of this name is a note.
-NOTES_OF: dict[str, Set[str]] = {"mask_nan": KINDS.keys() - {"decoder"}}
+NOTES_OF: dict[str, Set[str]] = {"mask_nan": KINDS.keys() - {"decoder"}, "mutates": {"softmax"}}
 # What leaves the question open whether the candidate is right.
 DOUBTS: Set[str] = {"not_compared", "not_called"}
 # If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug;

@@ -216,4 +216,4 @@ def test_weights_that_are_dropped_out_are_a_note_and_so_is_nan():
     assert "weights_after_dropout" in diagnosis.names
     diagnosis = clinic.diagnose(nn.MultiheadAttention(12, 3))
     assert diagnosis
-    assert {"sequence_first", "mask_hides"} <= {*diagnosis.names}
+    assert "sequence_first" in diagnosis.names

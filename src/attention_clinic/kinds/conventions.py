@@ -53,6 +53,11 @@ class Form:
         """Whether it can only say which keys are padding."""
         return self.role != "mask" or self.shape in _KEYS
 
+    @property
+    def is_each(self) -> bool:
+        """Whether each sequence has a mask of its own, a row for each query."""
+        return not self.by_keys and self.shape is not _FIRST
+
     def effective(self, mask: Tensor) -> Tensor:
         """The mask that acts, (batch, queries, keys), when this one is to be handed over."""
         batch, queries, keys = mask.shape

@@ -162,7 +162,6 @@ def _projections(linears: list[Linear]) -> Iterator[Group]:
                 key, value = _cut(both, [both[0].shape[1] // 2] * 2)
                 yield [query, key, value, last], None
                 yield [query, value, key, last], None
-        yield from _orders(linears, 3)
     elif number == 4:
         yield from _orders(linears, 4)
         yield from _for_each_head(bare)
@@ -172,6 +171,8 @@ def _projections(linears: list[Linear]) -> Iterator[Group]:
         yield from _heads(linears, None)
     if number in (3, 5) and bare[-2][0].shape[1] == len(bare[-1][0]):
         yield from _projections([*linears[:-2], (linears[-1][0], *_chained(*bare[-2:]))])
+    if number == 3:
+        yield from _orders(linears, 3)
 
 
 def _own_matrices(part: nn.Module) -> Iterator[Linear]:

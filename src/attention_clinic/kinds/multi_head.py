@@ -43,6 +43,7 @@ ROLES = roles(
     need_weights="output_attentions return_weights return_attention need_weight",
     cos="freqs_cos", sin="freqs_sin", freqs="freqs_cis", position_embeddings="",
 )  # fmt: skip
+BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
 Pairs = Literal["halves", "neighbours"]
 # How many recipes are computed for one output that has no known mistake: about a second.
@@ -94,8 +95,9 @@ class _Clinic:
     """
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
-        self.trial, self.meant = trial, trial.meant
-        self.module, self.subject = module, Subject(trial, ROLES, module)
+        declares = {"mask": "hides"} if isinstance(module, nn.MultiheadAttention) else {}
+        self.trial, self.meant = trial, replace(trial.meant, **declares)
+        self.module, self.subject = module, Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
         self.cross, self.sizes, self.layout = True, list[tuple[int, int, int]](), "batch"
         self.form: Form | None = None
         self.extra: Callable[[int], dict[str, Any]] = lambda length: {}
@@ -402,6 +404,7 @@ class _Clinic:
                 if not done:
                     odd = odd or (None if role else (results[0][1], results[0][2]))
                     continue
+                done = [each for each in done if each[2].isfinite().all()] or done
                 if any(is_all_nan(result) for *_, result in done):
                     yield Finding("all_nan", done[0][1].arguments, None, done[0][2])
                     return

@@ -47,10 +47,12 @@ def diagnose(candidate: Any, kind: str | None = None, seconds: float = SECONDS, 
 
     The report names the chapter's cell that teaches each bug, or its page if the environment variable
     `POLYHEAD_SITE` says where the pages are: `https://example.org/book/{language}/`. `meant` is what that
-    function calls causal, mask, rope, residual and ignore.
+    function calls causal, mask, rope, residual and ignore. As in the chapters, True in a mask means "may
+    attend".
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).bugs[0].section
         '01-single-head.ipynb#step-scale'
     """
+    meant = {"mask": "keeps"} | meant
     return attention_clinic.diagnose(candidate, kind, seconds=seconds, wording=WORDING, **meant)
