@@ -94,7 +94,8 @@ def _folded(line: str) -> str:
     text = line.lstrip()
     indent = " " * (4 + len(line) - len(text))
     lines = textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False)
-    return indent + f"\n{indent}    ".join(lines)
+    deeper = "" if text.startswith('"') else "    "  # a docstring's lines begin alike
+    return indent + f"\n{indent}{deeper}".join(lines)
 
 
 def _literal(value: Any) -> str:
