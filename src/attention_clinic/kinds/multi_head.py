@@ -455,7 +455,7 @@ class _Clinic:
         groups: dict[bytes, list[tuple[Form | None, _Call, Tensor]]] = {}
         for each in done:
             mask = each[1].mask
-            groups.setdefault(b"" if mask is None else mask.numpy().tobytes(), []).append(each)
+            groups.setdefault(b"" if mask is None else bytes(mask.flatten().tolist()), []).append(each)
         alike = [*groups.values()]
         right = next((n for n, group in enumerate(alike) if self._found(group, frames, 1)), None)
         # What is right for a mask that all sequences share may be wrong for one of each.
