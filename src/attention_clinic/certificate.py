@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import platform
 import re
@@ -12,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
-from attention_clinic.arguments import DecoderAdapter
-from attention_clinic.kinds.modules import evaluation_copy
-from attention_clinic.laws import LAWS
+from attention_clinic.adapter import DecoderAdapter, awakened
+from attention_clinic.laws import FURTHER, LAWS
 from attention_clinic.trial import SECONDS, CallFailed, Trial
 
 Row = Mapping[str, str]
@@ -24,10 +21,13 @@ MARKS = {"holds": "✓", "broken": "✗", "undecided": "?", "does not apply": "�
 _COLORS = {"healthy": "#2a7f3f", "ill": "#b3261e", "undecided": "#6b6b6b"}
 
 
-def law_rows(decoder: Any, laws: Collection[str] = tuple(LAWS), seconds: float = SECONDS) -> list[Row]:
-    """Examine a decoder by laws: for each, a key of `MARKS`, and what it says, or why it is undecided.
+DECODER, ENCODER = (*LAWS, "windows"), ("twice", "hears", "right_pad", "look", "batch", "train")
 
-    A module is examined as its `seeded_copy`: the laws hold whatever the weights.
+
+def law_rows(decoder: Any, laws: Collection[str] = DECODER, seconds: float = SECONDS) -> list[Row]:
+    """Examine a model by laws: for each, a key of `MARKS`, and what it says, or why it is undecided.
+
+    Weights that are zero in a fresh model, and so would hide a bug, are random in a copy.
 
     Example:
         >>> from attention_clinic.planted import planted_decoder
@@ -36,18 +36,18 @@ def law_rows(decoder: Any, laws: Collection[str] = tuple(LAWS), seconds: float =
         causality holds
         chunk broken
     """
-    is_module = isinstance(decoder, nn.Module)
-    with evaluation_copy(decoder) if is_module else contextlib.nullcontext(decoder) as own:
-        return [_row(DecoderAdapter(own, Trial(own, seconds).call), law) for law in laws]
+    own = awakened(decoder)
+    return [_row(DecoderAdapter(own, Trial(own, seconds).call), law) for law in laws]
 
 
 def _row(decoder: DecoderAdapter, law: str) -> Row:
+    function = {**LAWS, **FURTHER}[law]
     try:
-        off = LAWS[law](decoder)
+        off = function(decoder)
     except Exception as error:  # also of what the decoder returns
         says = error.finding.explanation[2:] if isinstance(error, CallFailed) else repr(error)
         return {"law": law, "found": "undecided", "says": " ".join(says.split())[:200]}
-    says = re.split("[.:;]", LAWS[law].__doc__ or law)[0] + (f". Off by {off:.2g}." if off else ".")
+    says = re.split("[.:;]", function.__doc__ or law)[0] + (f". Off by {off:.2g}." if off else ".")
     return {
         "law": law,
         "found": "does not apply" if off is None else "broken" if off else "holds",

@@ -10,7 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attention_clinic.certificate import MARKS, law_rows, verdict_of, versions, write_certificate
+from attention_clinic.certificate import (
+    DECODER,
+    ENCODER,
+    MARKS,
+    law_rows,
+    verdict_of,
+    versions,
+    write_certificate,
+)
 from attention_clinic.diagnose import KINDS, diagnose
 from attention_clinic.diagnosis import Diagnosis, Finding
 from attention_clinic.isolation import LIMIT, MEMORY, Stopped, isolated
@@ -133,7 +141,8 @@ def _report(build: str, mode: str, options: Mapping[str, Any]) -> Report:
     except (Exception, SystemExit) as error:
         return {"verdict": "usage", "text": f"{build}\n\n{type(error).__name__}: {error}"}
     if mode:
-        rows = law_rows(names["candidate"], seconds=options["seconds"])
+        laws = ENCODER if options["causal"] is False else DECODER
+        rows = law_rows(names["candidate"], laws, options["seconds"])
         lines = [f"{MARKS[row['found']]} {row['law']:10} {row['says']}" for row in rows]
         return {"verdict": verdict_of(rows), "text": "\n".join(lines), "laws": rows}
     try:

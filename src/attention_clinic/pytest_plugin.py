@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from attention_clinic.certificate import law_rows
+from attention_clinic.certificate import DECODER, law_rows
 from attention_clinic.isolation import LIMIT, MEMORY, Stopped, isolated
-from attention_clinic.laws import LAWS
 
 
-@pytest.fixture(params=[*LAWS])
+@pytest.fixture(params=DECODER)
 def attention_law(request: pytest.FixtureRequest) -> Callable[..., None]:
     """A function that fails if a decoder breaks the law, and skips if the law does not apply.
 

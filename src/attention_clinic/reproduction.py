@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from attention_clinic.diagnosis import Diagnosis, Finding
 
 
+_IMPORTS = {
+    "diagnose": "attention_clinic", "laws": "attention_clinic", "seeded_copy": "attention_clinic",
+    "awakened": "attention_clinic.adapter", "SmallConfig": "attention_clinic.kinds.modules",
+}  # fmt: skip
+
+
 def import_lines(candidate: Any) -> str:
     """Lines of Python that import a function or a class as `candidate`.
 
@@ -40,10 +46,8 @@ def failing_tests(diagnosis: Diagnosis, build: str | None = None) -> str:
         raise ValueError(f"there is no bug to test for: the candidate is {diagnosis.verdict}")
     build = import_lines(diagnosis.candidate) if build is None else build
     tests = "\n\n\n".join(_test(diagnosis, bug) for bug in diagnosis.bugs)
-    used = [name for name in ("diagnose", "laws", "seeded_copy") if name in tests]
     imports = [] if "import torch" in build.splitlines() else ["import torch"]
-    imports += [f"from attention_clinic import {', '.join(used)}"] if used else []
-    imports += ["from attention_clinic.kinds.modules import SmallConfig"] if "SmallConfig(" in tests else []
+    imports += [f"from {place} import {name}" for name, place in _IMPORTS.items() if name in tests]
     head = "# Each of these tests fails until the bug that it is named after is mended."
     return "\n\n".join([head, *(["\n".join(imports)] if imports else []), f"{build}\n", tests]) + "\n"
 
@@ -78,7 +82,7 @@ def _called(bug: Finding, name: str) -> list[str]:
 def _lawful(bug: Finding, name: str) -> list[str]:
     """The law that a decoder breaks, at the smallest size."""
     law, ids = bug.details.get("law"), bug.input.get("token_ids")
-    if law not in laws.LAWS or not isinstance(ids, Tensor):
+    if law not in {**laws.LAWS, **laws.FURTHER} or not isinstance(ids, Tensor):
         return []
     return [f"assert not laws.{law}({name}, batch={ids.shape[0]}, length={ids.shape[1]})"]
 

@@ -48,3 +48,8 @@ def leaking():
 
 def no_decoder():
     return nn.Linear(2, 2)
+
+
+class Configured(Attention):
+    def __init__(self, config):
+        super().__init__(config.n_embd, config.n_head)

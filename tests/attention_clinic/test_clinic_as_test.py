@@ -68,7 +68,7 @@ def test_it_has_the_very_numbers_of_the_diagnosis():
     text = diagnose(ill_attention.attention).as_test()
     assert text.startswith("# Each of these tests fails")
     assert "from tests.attention_clinic.ill_attention import attention\n\ncandidate = attention\n" in text
-    assert "'value': torch.tensor([[[0.4, 1.5], [0.9, 0.8], [0.2, 1.3]]], dtype=torch.float32)," in text
+    assert "'value': torch.tensor([[[-0.6], [0.4]]], dtype=torch.float32)," in text
     assert "diagnose" not in text
 
 
@@ -117,3 +117,21 @@ def test_assert_healthy():
         assert_healthy(ill_attention.attention)
     assert "expected = [[[" in str(failed.value)
     assert assert_healthy(ill_attention.attention, ignore=("unscaled",))
+
+
+def test_what_a_configuration_makes_is_made_again():
+    diagnosis = diagnose(ill_attention.Configured)
+    assert diagnosis.names[0] == "model_root"
+    text = diagnosis.as_test()
+    assert "from attention_clinic.kinds.modules import SmallConfig\n" in text
+    with pytest.raises(AssertionError, match="not close"):
+        run(text)
+
+
+def test_what_sleeps_in_a_fresh_decoder_is_awakened_again():
+    decoder = ill_attention.leaking()
+    torch.nn.init.zeros_(decoder.logits.weight)
+    text = diagnose(decoder).as_test(f"{IMPORTED}leaking()\ntorch.nn.init.zeros_(candidate.logits.weight)")
+    assert "    made = awakened(candidate)\n" in text
+    with pytest.raises(AssertionError):
+        run(text)

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from attention_clinic import command
+from attention_clinic.certificate import DECODER
 from attention_clinic.diagnosis import Diagnosis
 from attention_clinic.laws import LAWS
 from tests.attention_clinic import ill_attention
@@ -75,7 +76,7 @@ def test_json_has_the_verdict_the_findings_and_the_versions(capsys):
     assert "def test_unscaled():" in report["test"]
     command.main(["model", f"{FILE}:leaking", "--json"])
     report = json.loads(capsys.readouterr().out)
-    assert [row["law"] for row in report["laws"]] == [*LAWS]
+    assert [row["law"] for row in report["laws"]] == [*DECODER]
     assert {row["law"] for row in report["laws"] if row["found"] == "broken"} == {
         "causality",
         "step",
@@ -86,7 +87,7 @@ def test_json_has_the_verdict_the_findings_and_the_versions(capsys):
 def test_a_model_has_one_line_for_each_law(capsys):
     command.main(["model", f"{FILE}:leaking"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in lines] == [*LAWS]
+    assert [line.split()[1] for line in lines] == [*DECODER]
     assert re.fullmatch(
         r"✗ causality  Other tokens in the future change nothing before them\. Off by 0\.\d+\.", lines[1]
     )
@@ -143,7 +144,7 @@ def test_a_certificate_is_a_table_and_a_badge(tmp_path):
     assert table.startswith(f"# Causality certificate of `{FILE}:leaking`\n")
     assert re.search(rf"\d{{4}}-\d\d-\d\d, attention-clinic .*, torch {re.escape(torch.__version__)}", table)
     rows = [line.split(" | ")[:2] for line in table.splitlines() if line.startswith("| ")][1:]
-    assert [law.removeprefix("| ") for law, _ in rows] == [*LAWS]
+    assert [law.removeprefix("| ") for law, _ in rows] == [*DECODER]
     assert ["| causality", "✗"] in rows and ["| batch", "✓"] in rows
     texts = [each.text for each in badge.iter("{http://www.w3.org/2000/svg}text")]
     assert texts == ["attention laws", f"{len(LAWS) - 3} of {len(LAWS)} hold"]
@@ -192,7 +193,14 @@ def test_late(attention_law):
     assert {name for name in failed if not name.startswith(("dying", "late"))} == {
         "leaking[causality", "leaking[step", "leaking[chunk", "arguments[chunk"
     }, done.stdout  # fmt: skip
-    assert len([name for name in failed if name.startswith(("dying", "late"))]) == 2 * len(LAWS)
+    assert len([name for name in failed if name.startswith(("dying", "late"))]) == 2 * len(DECODER)
     assert "exit code 7" in done.stdout and "0.1 seconds" in done.stdout
     assert "left_pad does not apply" in done.stdout
     assert "Off by" in done.stdout and "Traceback" not in done.stdout
+
+
+def test_an_encoder_has_laws_of_its_own(capsys):
+    command.main(["model", f"{FILE}:right", "--no-causal"])
+    lines = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert ["✗", "hears"] in lines
+    assert "causality" not in [law for _, law in lines]

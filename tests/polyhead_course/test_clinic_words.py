@@ -40,7 +40,7 @@ def test_it_prints_in_the_language_that_is_set_when_it_is_printed():
 
 def test_sections_are_pages_of_a_site_that_is_given():
     wording = replace(WORDING, site="https://example.org/book/{language}/")
-    diagnosis = attention_clinic.diagnose(inverted, wording=wording)
+    diagnosis = attention_clinic.diagnose(inverted, mask="keeps", wording=wording)
     for code in LANGUAGES:
         set_language(code)
         page = f"https://example.org/book/{code}/02-masks.html#polarity"

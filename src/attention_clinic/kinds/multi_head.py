@@ -95,7 +95,7 @@ class _Clinic:
     """
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
-        declares = {"mask": "hides"} if isinstance(module, nn.MultiheadAttention) else {}
+        declares: dict[str, Any] = {"mask": "hides"} if isinstance(module, nn.MultiheadAttention) else {}
         self.trial, self.meant = trial, replace(trial.meant, **declares)
         self.module, self.subject = module, Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
         self.cross, self.sizes, self.layout = True, list[tuple[int, int, int]](), "batch"
