@@ -43,6 +43,7 @@ SCALES: dict[str, Callable[[int], float]] = {
     "unscaled": lambda size: 1.0,
     "no_root": lambda size: 1 / size,
     "scale_multiplied": lambda size: size**0.5,
+    "scaled_after": lambda size: 1.0,
 }
 HIDING: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "": lambda scores, mask: scores.masked_fill(~mask, -torch.inf),
@@ -92,6 +93,7 @@ def mistakes(
             continue
         q, k, v = order(query, key, value)
         scores = q @ k.mT * scale(query.shape[-1])
+        v = v / query.shape[-1] ** 0.5 if "scaled_after" in names else v
         if hidden is not None:
             scores = scores.masked_fill(~hidden, -torch.inf)
         if weighing == "no_softmax" and not hiding and acting is not None:
@@ -262,7 +264,7 @@ class _Clinic:
         names = {finding.name for finding in found}
         if not unclear:
             self.trial.examined += ["numbers", *(["mask"] if self.forms else [])]
-            yield from self._options()
+            yield from (finding for finding in self._options() if finding.name not in names)
             if self.forms and not names & {*HIDING}:
                 first = next(iter(self.forms.values()))
                 yield from self._blind(first, names)
@@ -365,7 +367,9 @@ class _Clinic:
                 yield Finding("mask_uniform", inputs, right, result)
             elif not names and form.meaning != "additive" and not same(row, torch.zeros_like(row)):
                 gap = f"{row.abs().max().item():.2g}"
-                yield Finding("differs", inputs, right, result, {"difference": gap})
+                plain = self.case(sizes, None, 1).expected[..., :1, :]
+                name = "mask_finite" if torch.allclose(row, plain, atol=0.05) else "differs"
+                yield Finding(name, inputs, right, result, {"difference": gap})
             elif (gradient := _gradient(self.subject, inputs)) is not None and bool(gradient.isnan().any()):
                 yield Finding("mask_nan_gradient", inputs, torch.zeros_like(gradient), gradient)
             return

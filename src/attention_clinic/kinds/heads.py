@@ -58,7 +58,7 @@ class Frame:
         before: A norm of the queries' tokens, and one of the keys' and values'.
         residual: Whether the tokens are added to the output: "" for no, "raw", or "normed" as they come in.
         after: A norm of the output.
-        turn: Rotary positions, for (batch, heads, num_tokens, head_dim).
+        turns: Rotary positions of queries and of keys, for (batch, heads, num_tokens, head_dim).
         pattern: Which tokens see which, by their number.
         names: What is wrong with that.
         blind: What a query gets that sees nothing: "nan", "zero", or "uniform", the average.
@@ -67,7 +67,7 @@ class Frame:
     before: tuple[nn.Module, nn.Module] | None = None
     residual: str = ""
     after: nn.Module | None = None
-    turn: Turn | None = None
+    turns: tuple[Turn, Turn] | None = None
     pattern: Callable[[int], Tensor] | None = None
     names: Names = ()
     blind: str = "nan"
@@ -107,6 +107,7 @@ class Recipe:
         hiding: How the mask is applied, a key of `HIDING` or "mask_tiled".
         weighing: How scores become weights, a key of `WEIGHING`.
         projects_output: Whether there is an output projection.
+        scales_after: Whether weights, not scores, are divided by the root.
         batch_second: Whether tokens are (num_tokens, batch, embed_dim).
     """
 
@@ -118,6 +119,7 @@ class Recipe:
     hiding: str = ""
     weighing: str = ""
     projects_output: bool = True
+    scales_after: bool = False
     batch_second: bool = False
 
     def output(
@@ -138,11 +140,12 @@ class Recipe:
             for number, (x, count) in enumerate(zip(projected, counts, strict=True))
         )
         query, key = reading.normed(0, query), reading.normed(1, key)
-        if frame.turn is not None:
-            query, key = frame.turn(query), frame.turn(key)
+        if frame.turns is not None:
+            query, key = (turn(x) for turn, x in zip(frame.turns, (query, key), strict=True))
         key, value = (self.repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
         scores = query @ key.mT / self.divisor(reading.head_dim, reading.embed_dim)
         weights = _weights(scores, mask, frame, self.hiding, self.weighing)
+        weights = weights / math.sqrt(reading.head_dim) if self.scales_after else weights
         output = self.join(weights @ value)
         output = reading.project(3, output) if self.projects_output else output
         return output.transpose(0, 1) if self.batch_second else output
@@ -166,6 +169,7 @@ _DIVISORS: list[Mistake] = [
     ("model_root", {"divisor": lambda head_dim, embed_dim: math.sqrt(embed_dim)}),
     ("no_root", {"divisor": lambda head_dim, embed_dim: head_dim}),
     ("scale_multiplied", {"divisor": lambda head_dim, embed_dim: 1 / math.sqrt(head_dim)}),
+    ("scaled_after", {"divisor": lambda head_dim, embed_dim: 1.0, "scales_after": True}),
 ]
 _SHARED: list[Mistake] = [
     ("shared_projection", {"projections": order}) for order in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))

@@ -124,7 +124,8 @@ def _declared(module: nn.Module, *names: str) -> int | None:
 def norms_of(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Each norm in a module, with its name."""
     for name, part in module.named_modules():
-        if "norm" in type(part).__name__.lower() and norm_size(part):
+        is_leaf = not any(True for _ in part.children())
+        if is_leaf and "norm" in type(part).__name__.lower() and norm_size(part):
             yield name.rpartition(".")[2].lower(), part
 
 

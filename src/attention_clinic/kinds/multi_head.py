@@ -95,8 +95,8 @@ class _Clinic:
     """
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
-        declares: dict[str, Any] = {"mask": "hides"} if isinstance(module, nn.MultiheadAttention) else {}
-        self.trial, self.meant = trial, replace(trial.meant, **declares)
+        declared = "hides" if isinstance(module, nn.MultiheadAttention) else trial.meant.mask
+        self.trial, self.meant = trial, replace(trial.meant, mask=declared)
         self.module, self.subject = module, Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
         self.cross, self.sizes, self.layout = True, list[tuple[int, int, int]](), "batch"
         self.form: Form | None = None
@@ -176,6 +176,10 @@ class _Clinic:
         if not self.sizes:
             assert first is not None
             raise first
+        kept = [reading for reading in self.readings if reading.widths[2] == reading.widths[0]]
+        result = self.output(self.call(*self.sizes[0]).arguments)
+        if not isinstance(result, CallFailed) and result.shape[-1] == self.widths[0] != self.widths[2]:
+            self.readings, self.widths = kept, (self.widths[0],) * 3  # tokens of as many features come out
         declared = isinstance(self.module, nn.MultiheadAttention)
         inner = any(isinstance(part, nn.MultiheadAttention) for part in self.module.modules())
         if (declared or not inner) and self.layout == "batch" and self._mixes_rows():
@@ -187,14 +191,14 @@ class _Clinic:
         plain = self.output(arguments)
         tensors = {name for name in ("query", "key", "value") if name in arguments}
         moved = []
-        for place in ((slice(1, None),), (slice(None), slice(1, None))):
+        for place in ((slice(-1),), (slice(None), slice(-1))):
             changed = {name: x.clone() for name, x in arguments.items() if name in tensors}
             for x in changed.values():
                 x[place] += 1.0
             result = self.output(arguments | changed)
             if isinstance(plain, CallFailed) or isinstance(result, CallFailed):
                 return False
-            moved.append(not same(result[0, 0], plain[0, 0]))
+            moved.append(not same(result[-1, -1], plain[-1, -1]))
         return moved == [True, False]
 
     def _extras(self) -> list[Callable[[int], dict[str, Any]]]:
@@ -230,10 +234,10 @@ class _Clinic:
         intended = self.meant.causal is True or (self.meant.causal is None and self._intends_causality())
         wrong = {"open": ("causal_open",)} if intended else {}
         found = [
-            replace(frame, turn=turn, pattern=PATTERNS[pattern], names=(*wrong.get(pattern, ()), *names))
+            replace(frame, turns=turns, pattern=PATTERNS[pattern], names=(*wrong.get(pattern, ()), *names))
             for frame in self._surroundings()
             for pattern in patterns
-            for turn, names in self._turns(depends)
+            for turns, names in self._turns(depends)
         ]
         return sorted(found, key=lambda frame: len(frame.names))
 
@@ -253,22 +257,34 @@ class _Clinic:
         """Whether another last token changes the first output."""
         changed = self._moved(arguments, lambda x: torch.cat((x[:, :-1], x[:, -1:] + 1.0), dim=1))
         result = self.output(arguments | changed)
-        at = LAYOUTS[self.layout]
-        return isinstance(result, CallFailed) or not same(at(result)[..., 0, :], at(plain)[..., 0, :])
+        return isinstance(result, CallFailed) or not same(self._rows(result)[:, 0], self._rows(plain)[:, 0])
 
     def _depends_on_order(self, arguments: dict[str, Any], plain: Tensor) -> bool:
-        """Whether the last output changes when the tokens before it change places."""
-        changed = self._moved(arguments, lambda x: torch.cat((x[:, :-1].flip(1), x[:, -1:]), dim=1))
-        result = self.output(arguments | changed)
-        at = LAYOUTS[self.layout]
-        return isinstance(result, CallFailed) or not same(at(result)[..., -1, :], at(plain)[..., -1, :])
+        """Whether an output at an end changes when the other tokens change places."""
+        for end in (0, -1):
+            others = slice(1, None) if end == 0 else slice(None, -1)
+
+            def exchange(x: Tensor, others: slice = others) -> Tensor:
+                x = x.clone()
+                x[:, others] = x[:, others].flip(1)
+                return x
+
+            result = self.output(arguments | self._moved(arguments, exchange))
+            if isinstance(result, CallFailed):
+                return True
+            if not same(self._rows(result)[:, end], self._rows(plain)[:, end]):
+                return True
+        return False
 
     def _moved(self, arguments: dict[str, Any], change: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
         """Tokens that are changed along their dimension, wherever the layout has it."""
         place = LAYOUTS[self.layout]
         tokens = {name: arguments[name] for name in ("query", "key", "value") if name in arguments}
-        whole = {name: x[None] if self.layout == "single" else place(x) for name, x in tokens.items()}
-        return {name: place(change(x)) for name, x in whole.items()}
+        return {name: place(change(self._rows(x))) for name, x in tokens.items()}
+
+    def _rows(self, x: Tensor) -> Tensor:
+        """(batch, num_tokens, size), from the module's layout."""
+        return x[None] if self.layout == "single" else LAYOUTS[self.layout](x)
 
     def _surroundings(self) -> list[Frame]:
         """Norms and a residual: those with which a module whose projections are zero gives what it gives."""
@@ -301,20 +317,21 @@ class _Clinic:
                 parameter.copy_(kept[name])
         return fitting or every[:1]
 
-    def _turns(self, depends: bool) -> list[tuple[Turn | None, Names]]:
-        """Rotary positions in both layouts, where the order of tokens matters."""
+    def _turns(self, depends: bool) -> list[tuple[tuple[Turn, Turn] | None, Names]]:
+        """Rotary positions in both layouts, where the order of tokens matters, and what they may lack."""
         given = bool({*TURNS} & self.subject.accepts and self.extra(1))
-        if not depends:
-            return [(None, ())]
-        names = ("rope_theta", "rope_base", "theta", "base")
-        bases = (getattr(self.module, name, None) for name in names)
-        base = 1e4 if given else next((float(b) for b in bases if isinstance(b, int | float)), 1e4)
+        own = (getattr(self.module, name, None) for name in ("rope_theta", "rope_base", "theta", "base"))
+        declared = [float(base) for base in own if isinstance(base, int | float)]
         layouts: tuple[Pairs, ...] = ("halves", "neighbours")
-        turns: list[tuple[Turn | None, Names]] = [
-            (_turn(base, pairs), () if self.meant.rope in (None, pairs) else ("rotary_layout",))
-            for pairs in layouts
-        ]
-        return turns if given else [(None, ()), *turns]
+        turns: list[tuple[tuple[Turn, Turn] | None, Names]] = [] if given and depends else [(None, ())]
+        for base, pairs in itertools.product([1e4] if given else declared[:1] or [1e4, 5e5, 1e6], layouts):
+            turn = _turn(base, pairs)
+            right = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
+            turns += [((turn, turn), right)] if depends else []
+            if base == (declared or [1e4])[0]:  # turned queries alone do not show in the order of keys
+                turns.append(((turn, lambda x: x), ("rotary_queries_only",)))
+                turns += [((_turn(base, pairs, -1),) * 2, ("rotary_sign",))] if depends else []
+        return turns
 
     # ---- comparison
 
@@ -328,16 +345,19 @@ class _Clinic:
         declared = [reading for reading in self.readings if reading.is_declared]
         hidden = "" if call.mask is None else "mask"
         place, left = LAYOUTS[self.layout], MOST_RECIPES
+        usual = [frame for frame in frames if {*frame.names} <= {"causal_open"}]
         wrong = [
             replace(frame, pattern=pattern, names=(name,), blind=blind)
             for name, pattern in WRONG_PATTERNS.items()
             for blind in ("nan", "uniform", "zero")
-            for frame in frames
+            for frame in usual
             if frame.pattern is not None
         ]
+        still = [frame for frame in usual if frame.turns is None]
+        likely = declared[:1]
         rounds = [
-            (frames, declared, 0, 0), (wrong, declared[:1], 0, 0), (frames, declared[:1], 1, 1),
-            (frames, declared[1:], 1, 1), (frames, declared[:1], 2, 2), (wrong, declared[:1], 1, 1),
+            (frames, declared, 0, 0), (wrong, likely, 0, 0), (usual, likely, 1, 1),
+            (still or usual, likely, 2, 2), (still or usual, declared[1:], 1, 1), (wrong, likely, 1, 1),
         ]  # fmt: skip
         for some, known, least, most in rounds[:num_rounds]:
             for frame, reading in itertools.product(some, known):
@@ -424,7 +444,7 @@ class _Clinic:
             self.trial.skipped.append("mask")
         self.trial.examined.append("causality")
         if odd:
-            yield self._mixed() or self._odd(*odd)
+            yield self._mixed() or self._odd(*odd, frames)
 
     def _fits(self, call: _Call, result: Tensor) -> bool:
         tokens = call.inputs[0][..., :1].expand(-1, -1, self.widths[2])
@@ -510,9 +530,9 @@ class _Clinic:
         for name in match.names:
             yield Finding(name, each.arguments, None if right is None else place(right), result)
 
-    def _odd(self, call: _Call, result: Tensor | CallFailed) -> Finding:
+    def _odd(self, call: _Call, result: Tensor | CallFailed, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
-        frame, reading = self.frames()[0], self.readings[0]
+        frame, reading = frames[0], self.readings[0]
         hidden = "pattern" if call.mask is None else "mask"
         outputs = [
             (names, LAYOUTS[self.layout](output))
@@ -521,7 +541,8 @@ class _Clinic:
         ]
         expected = outputs[0][1] if outputs else torch.empty(0)
         finding = oddity(Case(call.arguments, expected, lambda: outputs), result)
-        known = self.twin or (is_read(self.module) and not frame.turn and call.mask is None)
+        ordered = any(each.turns and not each.names for each in frames)
+        known = self.twin or (is_read(self.module) and not ordered and call.mask is None)
         if finding.name == "differs" and not known:
             return replace(finding, name="not_compared")
         return finding
@@ -573,7 +594,7 @@ class _Clinic:
         result = self.output(arguments)
         if not isinstance(result, CallFailed):
             self.trial.examined.append("blind")
-            if bool(LAYOUTS[self.layout](result)[:, 0].isnan().all()):
+            if bool(self._rows(result)[:, 0].isnan().all()):
                 yield Finding("mask_nan", arguments, None, result)
 
     def _looked(self) -> Iterator[Finding]:
@@ -630,13 +651,14 @@ def _twin(module: nn.Module) -> MultiHeadAttention | None:
     return twin
 
 
-def _turn(base: float, pairs: Pairs) -> Turn:
+def _turn(base: float, pairs: Pairs, sign: int = 1) -> Turn:
     """Rotary positions from 0 on, as matrices, since many recipes turn by the same angles."""
 
     @cache
     def matrices(length: int, size: int) -> Tensor:
         units = torch.eye(size)[:, None].expand(size, length, size)
-        return RotaryPositions(size, base, pairs)(units.contiguous()).transpose(0, 1)
+        turned = RotaryPositions(size, base, pairs)(units.contiguous()).transpose(0, 1)
+        return turned if sign == 1 else turned.mT
 
     def turn(x: Tensor) -> Tensor:
         if x.shape[-1] % 2:
