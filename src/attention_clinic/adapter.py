@@ -19,7 +19,7 @@ Decoder = Callable[..., Any]
 MODEL = roles(
     token_ids="ids idx input_ids tokens",
     mask="attention_mask padding_mask pad_mask src_mask key_padding_mask src_key_padding_mask",
-    cache="kv_cache past_key_values past_key_value past_kv past_kvs past layer_past caches cache_params",
+    cache="kv_cache past_key_values past_key_value past_kv past layer_past caches cache_params state",
     use_cache="", start_pos="startpos start offset past_length", positions="position_ids",
     documents="document_ids", need_weights="output_attentions", targets="target labels",
 )  # fmt: skip

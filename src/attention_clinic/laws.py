@@ -275,7 +275,8 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | Non
 
     def disturb(_: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         x = args[0] if args else options["hidden_states"]
-        x = torch.cat((x[:, :1] + len(outputs) * torch.arange(x.shape[-1]).sin(), x[:, 1:]), dim=1)
+        first, others = x.split([1, x.shape[-2] - 1], dim=-2)
+        x = torch.cat((first + len(outputs) * torch.arange(x.shape[-1]).sin(), others), dim=-2)
         return ((x, *args[1:]), options) if args else (args, {**options, "hidden_states": x})
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:
@@ -290,8 +291,8 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | Non
     finally:
         for hook in hooks:
             hook.remove()
-    moved = [bool(gap(*pair)) for pair in zip(outputs[0][0], outputs[1][0], strict=True)]
-    return None if moved[-1] else max(place for place, each in enumerate(moved) if each) + 1
+    moved = (outputs[0] != outputs[1]).any(dim=-1).flatten(0, -2).any(dim=0).tolist()
+    return None if moved[-1] else max([0, *(place for place, each in enumerate(moved) if each)]) + 1
 
 
 @Law
