@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from attention_clinic.reproduction import failing_tests
+
 _TABLES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8")
 )
@@ -250,8 +252,6 @@ class Diagnosis:
             >>> "def test_unscaled():" in diagnosis.as_test("from my_code import candidate")
             True
         """
-        from attention_clinic.reproduction import failing_tests  # which needs laws, and they findings
-
         return failing_tests(self, build)
 
     def report(self) -> dict[str, Any]:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
-
-from attention_clinic import laws
-
-if TYPE_CHECKING:
-    from attention_clinic.diagnosis import Diagnosis, Finding
-
 
 _IMPORTS = {
     "diagnose": "attention_clinic", "laws": "attention_clinic", "seeded_copy": "attention_clinic",
@@ -40,8 +34,8 @@ def import_lines(candidate: Any) -> str:
     return f"from {module} import {name.partition('.')[0]}\n\ncandidate = {name}"
 
 
-def failing_tests(diagnosis: Diagnosis, build: str | None = None) -> str:
-    """The text of a test file with a test for each bug; see `Diagnosis.as_test`."""
+def failing_tests(diagnosis: Any, build: str | None = None) -> str:
+    """The text of a test file with a test for each bug; see `Diagnosis.as_test`, which calls this."""
     if not diagnosis.bugs:
         raise ValueError(f"there is no bug to test for: the candidate is {diagnosis.verdict}")
     build = import_lines(diagnosis.candidate) if build is None else build
@@ -52,42 +46,39 @@ def failing_tests(diagnosis: Diagnosis, build: str | None = None) -> str:
     return "\n\n".join([head, *(["\n".join(imports)] if imports else []), f"{build}\n", tests]) + "\n"
 
 
-def _test(diagnosis: Diagnosis, bug: Finding) -> str:
+def _test(diagnosis: Any, bug: Any) -> str:
     explanation = bug.explanation.removeprefix("✗ ").replace("\\", "\\\\").replace('"', "'")
-    is_made = bug.made not in ("", "candidate")
-    made = ["torch.manual_seed(0)", f"made = {bug.made}"] if is_made else []
-    name = "made" if is_made else "candidate"
+    name, lines = "candidate", list[str]()
+    if bug.made not in ("", "candidate"):
+        name, lines = "made", ["torch.manual_seed(0)", f"made = {bug.made}"]
     try:
-        lines = [*made, *found] if (found := _called(bug, name) or _lawful(bug, name)) else []
-    except TypeError:  # an argument that cannot be written down
-        lines = []
-    lines = [f'"""{explanation}"""', *(lines or _diagnosed(diagnosis, bug))]
-    return "\n".join([f"def test_{bug.name}():", *map(_folded, lines)])
+        lines += _called(bug, name)
+    except TypeError:  # it cannot be written down
+        lines = _diagnosed(diagnosis, bug)
+    return "\n".join([f"def test_{bug.name}():", *map(_folded, [f'"""{explanation}"""', *lines])])
 
 
-def _called(bug: Finding, name: str) -> list[str]:
-    """The very call, and what is right for it."""
-    expected, actual = bug.expected, bug.actual
-    if bug.call is None or not bug.made or not isinstance(expected, Tensor) or expected.shape != actual.shape:
-        return []
+def _called(bug: Any, name: str) -> list[str]:
+    """The very call and what is right for it, or the law that a decoder breaks.
+
+    Raises:
+        TypeError: there is neither.
+    """
+    law, ids, expected = bug.details.get("law", "parity"), bug.input.get("token_ids"), bug.expected
+    if law != "parity" and isinstance(ids, Tensor):
+        return [f"assert not laws.{law}({name}, batch={ids.shape[0]}, length={ids.shape[1]})"]
+    if not bug.call or not bug.made or not isinstance(expected, Tensor) or expected.shape != bug.actual.shape:
+        raise TypeError("no single call")
     slack = 1e-5 * max([1.0, *expected[expected.isfinite()].double().abs().tolist()])
     args = "".join(f"{_literal(each)}, " for each in bug.call.args)
     inputs = [f"    {key!r}: {_literal(value)}," for key, value in bug.call.options.items()]
-    lines = ["inputs = {", *inputs, "}", f"expected = {_literal(expected)}"]
     tolerance = f"rtol=0, atol={slack:.2g}, equal_nan=True, check_dtype=False"
+    lines = ["inputs = {", *inputs, "}", f"expected = {_literal(expected)}"]
     lines += [f"actual = {name}({args}**inputs){bug.call.pick}"]
     return [*lines, f"torch.testing.assert_close(actual, expected, {tolerance})"]
 
 
-def _lawful(bug: Finding, name: str) -> list[str]:
-    """The law that a decoder breaks, at the smallest size."""
-    law, ids = bug.details.get("law"), bug.input.get("token_ids")
-    if law not in {**laws.LAWS, **laws.FURTHER} or not isinstance(ids, Tensor):
-        return []
-    return [f"assert not laws.{law}({name}, batch={ids.shape[0]}, length={ids.shape[1]})"]
-
-
-def _diagnosed(diagnosis: Diagnosis, bug: Finding) -> list[str]:
+def _diagnosed(diagnosis: Any, bug: Any) -> list[str]:
     """The diagnosis as a whole."""
     options = "".join(f", {name}={value!r}" for name, value in diagnosis.options.items())
     found = f"found = diagnose(candidate, {diagnosis.kind!r}{options})"
