@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attention_clinic.diagnosis import Finding
-from attention_clinic.trial import Trial, identical
+from attention_clinic.diagnosis import Call, Finding
+from attention_clinic.trial import Trial, first_output, identical
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
 
@@ -21,12 +21,6 @@ Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names 
 def roles(**names: str) -> Roles:
     """Roles with other names for each: query="queries q"."""
     return {role: frozenset({role, *others.split()}) for role, others in names.items()}
-
-
-DECODER = roles(
-    token_ids="ids idx input_ids tokens", mask="attention_mask padding_mask",
-    cache="kv_cache past_key_values", positions="position_ids", documents="document_ids", need_weights="",
-)  # fmt: skip
 
 
 def signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -164,7 +158,11 @@ class Subject(Binding):
             raise TypeError(f"it takes no argument for {', '.join(unknown)}")
         args, kwargs = self.arguments(inputs)
         with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
-            return self.function(*args, **kwargs)
+            output = self.function(*args, **kwargs)
+        first = first_output(output)
+        if isinstance(first, Tensor) and not self.without_dropout:
+            self.trial.recorded[first] = Call((*args,), kwargs, "" if first is output else "[0]")
+        return output
 
     def difference_of_calls(self, **inputs: Any) -> Finding | None:
         """A finding if two equal calls differ; if dropout is the reason, it is off from then on."""
@@ -193,66 +191,3 @@ class WithoutDropout(TorchFunctionMode):
             kwargs.pop("dropout_p", None)
             args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
         return func(*args, **kwargs)
-
-
-Decoder = Callable[..., Any]
-
-
-class NoLogits(TypeError):
-    """A decoder's output has not the shape of logits.
-
-    `expected` is that shape, `output` what the decoder returned.
-    """
-
-    def __init__(self, expected: tuple[object, ...], output: object) -> None:
-        """Take both."""
-        self.expected, self.output = expected, output
-        kind = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-        super().__init__(f"a decoder must give logits, {expected}, got {kind}")
-
-
-class DecoderAdapter:
-    """A decoder with one set of argument names, that of `arguments.DECODER`, and with logits as its output.
-
-    `calls` keeps the arguments of each call.
-
-    Example:
-        >>> import torch
-        >>> decoder = DecoderAdapter(lambda input_ids: torch.zeros(*input_ids.shape, 7))
-        >>> decoder(torch.tensor([[3, 1]])).shape, decoder.takes("mask")
-        (torch.Size([1, 2, 7]), False)
-    """
-
-    def __init__(self, decoder: Decoder, call: Callable[..., Any] | None = None) -> None:
-        """Read the signature; `call(decoder, token_ids, **options)` is how the decoder is called."""
-        parameters = named_parameters(decoder, DECODER)
-        self._names = {role: parameter.name for role, parameter in parameters.items()}
-        self.decoder, self._call = decoder, call or _call
-        self.calls: list[dict[str, Any]] = []
-
-    def takes(self, role: str) -> bool:
-        """Whether the decoder has a parameter for a role."""
-        return role in self._names and (role != "cache" or hasattr(self.decoder, "new_cache"))
-
-    def new_cache(self) -> Any:
-        """An empty cache for one batch of sequences."""
-        return self._call(self.decoder.new_cache)  # type: ignore[attr-defined]
-
-    def __call__(self, token_ids: Tensor, **options: Any) -> Tensor:
-        """The logits, (batch, length, vocab_size).
-
-        Raises:
-            NoLogits: the output is something else.
-        """
-        self.calls.append({"token_ids": token_ids, **options})
-        named = {self._names[role]: value for role, value in options.items()}
-        output = self._call(self.decoder, token_ids.clone(), **named)
-        output = getattr(output, "logits", output)
-        output = output[0] if isinstance(output, tuple | list) and len(output) else output
-        if not isinstance(output, Tensor) or output.ndim != 3 or output.shape[:2] != token_ids.shape:
-            raise NoLogits((*token_ids.shape, "vocab_size"), output)
-        return output.detach()
-
-
-def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    return function(*args, **options)

@@ -12,7 +12,7 @@ from torch import nn
 import attention_clinic as clinic
 import polyhead
 from attention_clinic.cases import Case
-from attention_clinic.kinds import attention, functions, heads, masks, positions
+from attention_clinic.kinds import attention, functions, heads, masks, norms, positions
 
 CASES = {
     "attention": attention.case(2, 3, 5, 7, 11),
@@ -28,9 +28,10 @@ CASES = {
     "join": functions.join(2, 5, 3, 7),
     "repeat": functions.repeat(2, 3, 5, 7, 2),
     "rotary": positions.rotary((2, 3, 5, 8, 13), 14, batch=2, heads=3),
-    "sinusoidal": positions.sinusoidal(7, 10),
+    "sinusoidal": positions.sinusoidal(7, 12),
     "alibi": positions.alibi(12),
-    "rms_norm": functions.rms_norm(2, 5, 7),
+    "rms_norm": norms.rms_norm(2, 5, 7),
+    "layer_norm": norms.layer_norm(2, 5, 7),
     "softmax": functions.softmax(2, 5, 7),
     "parallel": heads.parallel(2, 7, 3, 5),
     "listed": heads.listed(2, 5, 3, 4),
@@ -101,7 +102,7 @@ def test_what_has_no_name_is_told_by_how_far_it_is_off():
     # On a busy machine the default time would end before the smallest input is found.
     (bug,) = clinic.diagnose(candidate, seconds=60.0).bugs
     assert bug.name == "differs"
-    assert bug.details == {"difference": "0.25"}
+    assert bug.details["difference"] == "0.25"
     assert bug.input["query"].shape == (1, 1, 4)
     assert torch.allclose(bug.actual - bug.expected, torch.tensor(0.25))
 
