@@ -28,7 +28,8 @@ def seeded_copy(module: Module, seed: int = SEED) -> Module:
         >>> torch.equal(one.weight, other.weight)
         True
     """
-    own = copy.deepcopy(module).cpu()
+    own = copy.deepcopy(module)
+    own = own.to_empty(device="cpu") if any(each.is_meta for each in own.parameters()) else own.cpu()
     if any(each.dtype in (torch.float16, torch.bfloat16) for each in own.parameters()):
         own = own.float()
     randomize(own, seed)

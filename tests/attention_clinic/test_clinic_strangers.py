@@ -342,12 +342,23 @@ def test_classes_are_made_from_a_configuration_or_from_the_usual_arguments():
 NAMES = ("n_embd", "n_head", "block_size")
 
 
-@pytest.mark.parametrize("other", [nn.Linear(12, 12), nn.Sequential(nn.Linear(12, 24), nn.Linear(24, 12))])
+@pytest.mark.parametrize("options", [{"kdim": 8, "vdim": 8}, {"device": "meta"}, {"dtype": torch.float64}])
+def test_pytorchs_own_module_in_all_its_forms(options):
+    assert clinic.diagnose(nn.MultiheadAttention(12, 3, batch_first=True, **options))
+
+
+OTHERS = [
+    nn.Linear(12, 12), nn.Sequential(nn.Linear(12, 24), nn.Linear(24, 12)), nn.LayerNorm(12), nn.Identity(),
+    nn.Sequential(*(nn.Linear(12, 12) for _ in range(4))), nn.GRU(12, 12, batch_first=True),
+    nn.TransformerEncoderLayer(12, 3, 24, batch_first=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda each: type(each).__name__)
 def test_what_cannot_be_read_as_attention_is_neither_healthy_nor_ill(other):
     diagnosis = clinic.diagnose(other, kind="multi_head")
     assert (diagnosis.verdict, bool(diagnosis)) == ("undecided", False)
     assert str(diagnosis).startswith("? ")
-    assert "numbers" in diagnosis.skipped
 
 
 def test_a_module_that_wants_what_nobody_knows_was_not_called():
@@ -413,3 +424,15 @@ def test_mistakes_behind_a_residual_and_with_causality():
 
     assert "view" in {bug.name for bug in clinic.diagnose(Views()).bugs}
     assert [bug.name for bug in clinic.diagnose(WideRoot(causal=True)).bugs] == ["model_root"]
+
+
+def test_minus_infinity_among_the_weights_is_a_mask_after_the_softmax():
+    class Late(Heads):
+        def forward(self, x, mask=None):
+            q, k, v = map(self.split, self.projected(x))
+            weights = (q @ k.mT / 2.0).softmax(-1)
+            if mask is not None:
+                weights = weights.masked_fill(~mask[:, None], -math.inf)
+            return self.o((weights @ v).transpose(1, 2).flatten(2))
+
+    assert [bug.name for bug in clinic.diagnose(Late()).bugs] == ["mask_after"]

@@ -210,6 +210,10 @@ def _linears(module: nn.Module, turned: bool = False) -> Iterator[Linear]:
         if isinstance(part, nn.MultiheadAttention) and part.in_proj_weight is not None:
             own = part.in_proj_bias
             yield name, part.in_proj_weight.detach().mT, None if own is None else own.detach()
+        elif isinstance(part, nn.MultiheadAttention):
+            parts = [None] * 3 if part.in_proj_bias is None else part.in_proj_bias.detach().chunk(3)
+            for letter, offset in zip("qkv", parts, strict=True):
+                yield f"{letter}_proj", getattr(part, f"{letter}_proj_weight").detach().mT, offset
         elif not isinstance(weight, Tensor) or not (isinstance(part, nn.Linear) or _is_pointwise(part)):
             for raw, matrix, raw_bias in _own_matrices(part):
                 is_turned = turned and type(part).__name__ != "Conv1D"  # GPT-2's layer: (in, out)

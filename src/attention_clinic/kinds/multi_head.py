@@ -47,7 +47,7 @@ BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
 Pairs = Literal["halves", "neighbours"]
 # How many recipes are computed for one output that has no known mistake: about a second.
-MOST_RECIPES = 6000
+MOST_RECIPES = 3000
 # How the module has its tokens, from (batch, num_tokens, size).
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "batch": lambda x: x, "single": lambda x: x[0], "sequence": lambda x: x.transpose(0, 1),
@@ -185,21 +185,41 @@ class _Clinic:
         if (declared or not inner) and self.layout == "batch" and self._mixes_rows():
             self.layout = "sequence"
 
+    def _feels(self, change: Callable[[Tensor], object], at: tuple[slice | int, ...]) -> bool:
+        """Whether the output there is another when the tokens (batch, num_tokens, size) are changed."""
+        place, arguments = LAYOUTS[self.layout], self.call(*self.sizes[-1]).arguments
+        tokens = {name: arguments[name] for name in ("query", "key", "value") if name in arguments}
+        changed = {name: self._rows(x).clone() for name, x in tokens.items()}
+        for x in changed.values():
+            change(x)
+        plain = self.output(arguments)
+        result = self.output(arguments | {name: place(x) for name, x in changed.items()})
+        if isinstance(plain, CallFailed) or isinstance(result, CallFailed):
+            return True
+        return not same(self._rows(result)[at], self._rows(plain)[at])
+
+    def _rows(self, x: Tensor) -> Tensor:
+        """(batch, num_tokens, size), from the module's layout."""
+        return x[None] if self.layout == "single" else LAYOUTS[self.layout](x)
+
     def _mixes_rows(self) -> bool:
         """Whether the first dimension is that of tokens, and the second that of sequences."""
-        arguments = self.call(*self.sizes[-1]).arguments
-        plain = self.output(arguments)
-        tensors = {name for name in ("query", "key", "value") if name in arguments}
-        moved = []
-        for place in ((slice(-1),), (slice(None), slice(-1))):
-            changed = {name: x.clone() for name, x in arguments.items() if name in tensors}
-            for x in changed.values():
-                x[place] += 1.0
-            result = self.output(arguments | changed)
-            if isinstance(plain, CallFailed) or isinstance(result, CallFailed):
-                return False
-            moved.append(not same(result[-1, -1], plain[-1, -1]))
-        return moved == [True, False]
+        return self._feels(lambda x: x[:-1].add_(1), (-1, -1)) and not self._feels(
+            lambda x: x[:, :-1].add_(1), (-1, -1)
+        )
+
+    def _leaks(self) -> bool:
+        """Whether another last token changes the first output."""
+        return self._feels(lambda x: x[:, -1].add_(1), (slice(None), 0))
+
+    def _depends_on_order(self) -> bool:
+        """Whether an output at an end changes when the other tokens change places."""
+
+        def turned(others: slice) -> Callable[[Tensor], object]:
+            return lambda x: x[:, others].copy_(x[:, others].flip(1))
+
+        ends = (slice(1, None), 0), (slice(-1), -1)
+        return any(self._feels(turned(others), (slice(None), end)) for others, end in ends)
 
     def _extras(self) -> list[Callable[[int], dict[str, Any]]]:
         """Sines and cosines of rotary positions, where the module takes them, in the usual forms."""
@@ -226,11 +246,8 @@ class _Clinic:
 
     def frames(self) -> list[Frame]:
         """All that may stand around it, as far as the module behaves so."""
-        arguments = self.call(*self.sizes[-1]).arguments
-        plain = self.output(arguments)
-        depends = isinstance(plain, CallFailed) or self._depends_on_order(arguments, plain)
-        leaks = isinstance(plain, CallFailed) or self._leaks(arguments, plain)
-        patterns = ["open", "causal"] if leaks else ["causal", "open"]
+        depends = self._depends_on_order()
+        patterns = ["open", "causal"] if self._leaks() else ["causal", "open"]
         intended = self.meant.causal is True or (self.meant.causal is None and self._intends_causality())
         wrong = {"open": ("causal_open",)} if intended else {}
         found = [
@@ -248,43 +265,8 @@ class _Clinic:
         triangles = (b.squeeze() for b in self.module.buffers() if b.ndim >= 2)
         square = (b for b in triangles if b.ndim == 2 and b.shape[0] == b.shape[1] > 1)
         return "causal" in type(self.module).__name__.lower() or any(
-            bool((b.triu(1) == 0).all()) != bool((b.tril(-1) == 0).all())
-            or bool((b.tril() == 0).all()) != bool((b.triu(1) == 0).all())
-            for b in square
+            bool((b.triu(1) == 0).all()) != bool((b.tril(-1) == 0).all()) for b in square
         )
-
-    def _leaks(self, arguments: dict[str, Any], plain: Tensor) -> bool:
-        """Whether another last token changes the first output."""
-        changed = self._moved(arguments, lambda x: torch.cat((x[:, :-1], x[:, -1:] + 1.0), dim=1))
-        result = self.output(arguments | changed)
-        return isinstance(result, CallFailed) or not same(self._rows(result)[:, 0], self._rows(plain)[:, 0])
-
-    def _depends_on_order(self, arguments: dict[str, Any], plain: Tensor) -> bool:
-        """Whether an output at an end changes when the other tokens change places."""
-        for end in (0, -1):
-            others = slice(1, None) if end == 0 else slice(None, -1)
-
-            def exchange(x: Tensor, others: slice = others) -> Tensor:
-                x = x.clone()
-                x[:, others] = x[:, others].flip(1)
-                return x
-
-            result = self.output(arguments | self._moved(arguments, exchange))
-            if isinstance(result, CallFailed):
-                return True
-            if not same(self._rows(result)[:, end], self._rows(plain)[:, end]):
-                return True
-        return False
-
-    def _moved(self, arguments: dict[str, Any], change: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
-        """Tokens that are changed along their dimension, wherever the layout has it."""
-        place = LAYOUTS[self.layout]
-        tokens = {name: arguments[name] for name in ("query", "key", "value") if name in arguments}
-        return {name: place(change(self._rows(x))) for name, x in tokens.items()}
-
-    def _rows(self, x: Tensor) -> Tensor:
-        """(batch, num_tokens, size), from the module's layout."""
-        return x[None] if self.layout == "single" else LAYOUTS[self.layout](x)
 
     def _surroundings(self) -> list[Frame]:
         """Norms and a residual: those with which a module whose projections are zero gives what it gives."""
@@ -400,8 +382,8 @@ class _Clinic:
 
     def _uncalled(self, stop: CallFailed) -> Iterator[Finding]:
         """A call that fails: the module's own fault if all that it asks for is known."""
-        guessed = self.subject.guessed
-        if stop.finding.name != "raises" or not guessed:
+        known = self.readings and not self.subject.guessed
+        if stop.finding.name != "raises" or known:
             yield stop.finding
             return
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in stop.finding.input.items())
@@ -426,7 +408,8 @@ class _Clinic:
                     continue
                 done = [each for each in done if each[2].isfinite().all()] or done
                 if any(is_all_nan(result) for *_, result in done):
-                    yield Finding("all_nan", done[0][1].arguments, None, done[0][2])
+                    name = "mask_after" if self._spoils_rows(*done[0][:2]) else "all_nan"
+                    yield Finding(name, done[0][1].arguments, None, done[0][2])
                     return
                 hit = self._first(done, frames)
                 if hit is None:
@@ -445,6 +428,20 @@ class _Clinic:
         self.trial.examined.append("causality")
         if odd:
             yield self._mixed() or self._odd(*odd, frames)
+
+    def _spoils_rows(self, form: Form | None, call: _Call) -> bool:
+        """Whether a hidden key spoils those rows alone that it is hidden from, as -inf among weights does."""
+        if form is None or call.mask is None:
+            return False
+        mask = torch.ones_like(call.mask)
+        mask[-1, :, -1] = False
+        result = self.output(call.arguments | form.given(mask, *(self.heads or {1})))
+        finite = (
+            []
+            if isinstance(result, CallFailed)
+            else self._rows(result).isfinite().flatten(1).all(-1).tolist()
+        )
+        return finite[:1] == [True] and finite[-1:] == [False]
 
     def _fits(self, call: _Call, result: Tensor) -> bool:
         tokens = call.inputs[0][..., :1].expand(-1, -1, self.widths[2])
@@ -498,6 +495,8 @@ class _Clinic:
             "causal_inside": match.frame.pattern is PATTERNS["causal"],
             "residual_inside": bool(match.frame.residual),
         }
+        if match.frame.pattern is None and self.meant.causal is None and "mask" not in self.subject.accepts:
+            self.trial.question = "causal=True"
         told = {"mask_hides": "mask", "mask_additive": "mask", "causal_inside": "causal"}
         for name, holds in remarks.items():
             asked = getattr(self.meant, told.get(name, "residual"))
@@ -542,7 +541,8 @@ class _Clinic:
         expected = outputs[0][1] if outputs else torch.empty(0)
         finding = oddity(Case(call.arguments, expected, lambda: outputs), result)
         ordered = any(each.turns and not each.names for each in frames)
-        known = self.twin or (is_read(self.module) and not ordered and call.mask is None)
+        mixes = self._leaks() or self._feels(lambda x: x[:, 0].add_(1), (slice(None), -1))
+        known = self.twin or (is_read(self.module) and mixes and not ordered and call.mask is None)
         if finding.name == "differs" and not known:
             return replace(finding, name="not_compared")
         return finding
@@ -574,13 +574,13 @@ class _Clinic:
         mixed = self._mixed()
         self.trial.examined += ["batch", "causality"]
         self.trial.skipped += ["numbers", *(["mask"] if "mask" in self.subject.accepts else [])]
-        leaks = self._leaks(call.arguments, result)
+        leaks = self._leaks()
         if mixed:
             yield mixed
         elif leaks and (self.meant.causal or (self.meant.causal is None and self._intends_causality())):
             yield Finding("causal_open", call.arguments)
         else:
-            self.trial.question = None if self.meant.causal is not None or not leaks else "causal=…"
+            self.trial.question = "causal=True" if leaks and self.meant.causal is None else None
             yield Finding("not_compared")
 
     def _blind(self) -> Iterator[Finding]:
