@@ -134,8 +134,8 @@ NOTES: Set[str] = {
 }  # fmt: skip
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {
-    "mask_nan": KINDS.keys() - {"decoder"}, "mutates": {"softmax"}, "rotary_layout": {"rotary"},
-    "rotary_sign": {"rotary"},
+    "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
+    "mutates": {"softmax"},
 }  # fmt: skip
 # What leaves the question open whether the candidate is right.
 DOUBTS: Set[str] = {"not_compared", "not_called", "causal_unknown"}

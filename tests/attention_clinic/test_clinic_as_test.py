@@ -85,11 +85,10 @@ def test_every_written_test_fails(case):
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_decoders_test_fails_with_the_bug_alone(bug):
     text = diagnose(planted_decoder(bug)).as_test("candidate = make(bug)")
-    for ill, right in zip(
-        written_tests(text, make=planted_decoder, bug=bug),
-        written_tests(text, make=right_twin, bug=bug),
-        strict=True,
-    ):
+    ill_tests, right_tests = (
+        written_tests(text, make=make, bug=bug) for make in (planted_decoder, right_twin)
+    )
+    for ill, right in zip(ill_tests, right_tests, strict=True):
         right()
         with pytest.raises(AssertionError):
             ill()

@@ -94,10 +94,11 @@ def layer_norm(
 
 def is_norm(module: nn.Module) -> bool:
     """Whether a module has nothing but vectors of one size, one for each feature."""
-    parameters = [each for each in module.parameters() if not nn.parameter.is_lazy(each)]
+    if not any(word in type(module).__name__.lower() for word in ("norm", "rms")):
+        return False
+    parameters = [*module.parameters()]
     sizes = {tuple(each.shape) for each in parameters}
-    named = any(word in type(module).__name__.lower() for word in ("norm", "rms"))
-    return named and 1 <= len(parameters) <= 2 and len(sizes) == 1 and len(*sizes) == 1
+    return 1 <= len(parameters) <= 2 and len(sizes) == 1 and len(*sizes) == 1
 
 
 def kinds_of_norm(module: nn.Module) -> list[str]:
