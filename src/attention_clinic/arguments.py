@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attention_clinic.diagnosis import Finding
-from attention_clinic.trial import Trial, identical
+from attention_clinic.diagnosis import Call, Finding
+from attention_clinic.trial import Trial, first_output, identical
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
 
@@ -158,7 +158,11 @@ class Subject(Binding):
             raise TypeError(f"it takes no argument for {', '.join(unknown)}")
         args, kwargs = self.arguments(inputs)
         with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
-            return self.function(*args, **kwargs)
+            output = self.function(*args, **kwargs)
+        first = first_output(output)
+        if isinstance(first, Tensor) and not self.without_dropout:
+            self.trial.recorded[first] = Call((*args,), kwargs, "" if first is output else "[0]")
+        return output
 
     def difference_of_calls(self, **inputs: Any) -> Finding | None:
         """A finding if two equal calls differ; if dropout is the reason, it is off from then on."""

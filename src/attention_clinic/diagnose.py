@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 
 from attention_clinic.adapter import MODEL
 from attention_clinic.arguments import Binding, Roles, Subject, plain, signature
 from attention_clinic.cases import Case, answer, examine
-from attention_clinic.diagnosis import ENGLISH, Diagnosis, Finding, Wording
+from attention_clinic.diagnosis import ENGLISH, FORMS, Diagnosis, Finding, Wording
 from attention_clinic.kinds import (
     attention,
     decoder,
@@ -201,6 +201,36 @@ def diagnose(
     return best
 
 
+def assert_healthy(candidate: Any, kind: str | None = None, **options: Any) -> Diagnosis:
+    """Diagnose a candidate, and raise an error that prints the diagnosis unless it is healthy.
+
+    Args:
+        candidate: see `diagnose`, and so for the others.
+        kind: what it is meant to be.
+        **options: `causal=True` and others.
+
+    Returns:
+        The diagnosis, which may have notes.
+
+    Raises:
+        AssertionError: the candidate is ill, or it could not be compared.
+
+    Example:
+        >>> assert_healthy(lambda query, key, value: (query @ key.mT).softmax(-1) @ value)
+        Traceback (most recent call last):
+        AssertionError: ✗ The dot products are not divided by √head_dim.
+          query = [[[1.5, -0.3, -2.2, 0.6]]]
+          key = [[[-1.1, -1.4, 0.4, 0.8], [-0.7, -0.4, -0.6, 0.2]]]
+          value = [[[-0.9], [1.1]]]
+          expected = [[[0.5892]]]
+          actual = [[[0.8895]]]
+    """
+    diagnosis = diagnose(candidate, kind, **options)
+    if not diagnosis:
+        raise AssertionError(str(diagnosis))
+    return diagnosis
+
+
 def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording) -> Diagnosis:
     found: list[Finding] = []
     try:
@@ -213,12 +243,16 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
     for finding in (*found, *trial.conduct.values()):
         place = "notes" if finding.name in notes else "doubts" if finding.name in DOUBTS else "bugs"
         if finding.name not in ignore:
-            sorted_out[place].append(replace(finding, wording=wording))
+            call = trial.recorded.get(finding.actual) if isinstance(finding.actual, Tensor) else None
+            details = {"form": FORMS.get(kind)} if finding.name in ("differs", "not_compared") else {}
+            finding = replace(finding, details={**finding.details, **details}, wording=wording)
+            sorted_out[place].append(replace(finding, made=trial.made, call=call))
     return Diagnosis(
         kind, wording=wording, **{place: tuple(each) for place, each in sorted_out.items()},
         examined=(*dict.fromkeys(trial.examined),),
         skipped=(*(each for each in dict.fromkeys(trial.skipped) if each not in trial.examined),),
-        tried=(*dict.fromkeys(trial.tried),), question=trial.question,
+        tried=(*dict.fromkeys(trial.tried),), question=trial.question, candidate=trial.candidate,
+        options=trial.meant.said() | ({"ignore": (*ignore,)} if ignore else {}),
     )  # fmt: skip
 
 

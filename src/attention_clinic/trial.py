@@ -22,6 +22,7 @@ from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from attention_clinic.diagnosis import Finding
 
@@ -47,6 +48,10 @@ class Meant:
     mask: str | None = None
     rope: str | None = None
     residual: bool | None = None
+
+    def said(self) -> dict[str, Any]:
+        """What is not None."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def __post_init__(self) -> None:
         """Refuse words that mean nothing."""
@@ -81,7 +86,8 @@ class Trial:
 
     `conduct` has a finding for each side effect so far: "prints", "mutates", "reseeds", "settings". Random
     numbers, gradients, the default dtype and warnings are restored after each call. `examined`, `skipped`,
-    `tried` and `question` are what the examination hands to the `Diagnosis` beside its findings.
+    `tried` and `question` are what the examination hands to the `Diagnosis` beside its findings. `made` is
+    Python for what is called, made of `candidate`; `recorded` has the `Call` that each output came from.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -98,6 +104,8 @@ class Trial:
         self.meant = meant or Meant()
         self.examined, self.skipped, self.tried = list[str](), list[str](), list[str]()
         self.question: str | None = None
+        self.made = "candidate"
+        self.recorded: Any = WeakIdKeyDictionary()
         self.conduct: dict[str, Finding] = {}
         self.printed = io.StringIO()
         self.calls = 0

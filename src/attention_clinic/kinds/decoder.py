@@ -145,7 +145,9 @@ Reasons = dict[str, Callable[[Exam], "list[str | Finding]"]]
 
 def _examine(trial: Trial, reasons: Reasons) -> Iterator[Finding]:
     decoder = trial.call(trial.candidate) if inspect.isclass(trial.candidate) else trial.candidate
-    decoder = awakened(decoder)
+    own, made = awakened(decoder), "candidate" if decoder is trial.candidate else "candidate()"
+    trial.made = made if own is decoder else f"awakened({made})"
+    decoder = own
     module = decoder if isinstance(decoder, nn.Module) else nn.Identity()
     with evaluation_mode(module), torch.no_grad():
         try:

@@ -7,7 +7,6 @@ module gives follows from it.
 from __future__ import annotations
 
 import contextlib
-import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Roles, plain, roles, signature
+from attention_clinic.seeded import seeded_copy
 from attention_clinic.trial import Trial
 from polyhead.modes import evaluation_mode
 
@@ -320,7 +320,7 @@ MAKING = roles(
 _CONFIG = ("config", "cfg", "args", "conf", "params")
 
 
-class _Config(dict[str, Any]):
+class SmallConfig(dict[str, Any]):
     """What a module may ask a configuration for, by any of the usual names, as attribute or as key."""
 
     def __missing__(self, name: str) -> Any:
@@ -335,6 +335,9 @@ class _Config(dict[str, Any]):
         except KeyError:
             raise AttributeError(name) from None
 
+    def __repr__(self) -> str:
+        return f"SmallConfig({super().__repr__()})"
+
 
 def build_module(trial: Trial) -> nn.Module | None:
     """Build a small module with a class or factory; None if its arguments are not known.
@@ -346,7 +349,7 @@ def build_module(trial: Trial) -> nn.Module | None:
     width, heads, kv_heads = (24, 6, 2) if grouped else (12, 3, 3)
     values = {"embed_dim": width, "num_heads": heads, "head_dim": 4, "output_dim": width, "dropout": 0.0}
     values |= {"length": 64} | ({"num_kv_heads": kv_heads} if grouped else {})
-    config = _Config(values | {"num_kv_heads": kv_heads, "bias": False, "dtype": torch.float32})
+    config = SmallConfig(values | {"num_kv_heads": kv_heads, "bias": False, "dtype": torch.float32})
     arguments: dict[str, Any] = {}
     for parameter in parameters:
         name = plain(parameter.name)
@@ -365,33 +368,17 @@ def build_module(trial: Trial) -> nn.Module | None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = trial.call(trial.candidate, **arguments)
+    trial.made = f"candidate({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
     return module if isinstance(module, nn.Module) else None
 
 
 @contextlib.contextmanager
 def evaluation_copy(module: nn.Module) -> Iterator[nn.Module]:
-    """A copy with random parameters, on the CPU, in evaluation mode; else the module itself.
-
-    Half precision becomes float32: what rounding alone hides is no mistake.
-    """
+    """Its `seeded_copy`; a module that cannot be copied itself."""
     try:
-        own = copy.deepcopy(module)
-        own = own.to_empty(device="cpu") if any(p.is_meta for p in own.parameters()) else own.cpu()
+        own = seeded_copy(module)
     except Exception:
         with evaluation_mode(module):
             yield module
         return
-    if any(p.dtype in (torch.float16, torch.bfloat16) for p in own.parameters()):
-        own = own.float()
-    randomize(own)
-    yield own.eval()
-
-
-def randomize(module: nn.Module) -> None:
-    """Give a module random parameters, always the same, so that what zeros would hide shows."""
-    generator = torch.Generator().manual_seed(1)
-    for parameter in module.parameters():
-        if not _is_lazy(parameter) and parameter.is_floating_point():
-            scale = (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else 0.5
-            with torch.no_grad():
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 1.3 * scale)
+    yield own
