@@ -649,6 +649,33 @@ def test_slopes_that_begin_at_one_are_named():
     assert "alibi_from_zero" in clinic.diagnose(slopes, "alibi").names
 
 
+# ---- multi-head latent attention
+
+
+def latent(q_nope, q_pe, k_nope, k_pe, v, scale=None):
+    q = torch.cat((q_nope, q_pe), dim=-1)
+    k = torch.cat((k_nope, k_pe.expand(-1, q.shape[1], -1, -1)), dim=-1)
+    return F.scaled_dot_product_attention(q, k, v, scale=scale)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda q_nope, q_pe, k_nope, k_pe, v: latent(q_nope, q_pe, k_nope, k_pe, v), None),
+        (lambda q_nope, q_pe, k_nope, k_pe, v: latent(q_nope, q_pe, k_nope, k_pe, v, k_nope.shape[3] ** -0.5),
+         "latent_scale"),
+        (lambda q_nope, q_rope, k_nope, k_rope, value: latent(q_nope, 0 * q_rope, k_nope, k_rope, value),
+         "latent_rope_missing"),
+        (lambda q_nope, q_rope, k_nope, k_rope, value: latent(0 * q_nope, q_rope, k_nope, k_rope, value),
+         "latent_nope_missing"),
+    ],
+)  # fmt: skip
+def test_keys_of_two_parts_are_scaled_as_one(function, name):
+    diagnosis = clinic.diagnose(function)
+    assert diagnosis.kind == "latent_attention"
+    assert diagnosis.names == ((name,) if name else ())
+
+
 def test_what_is_no_attention_is_never_a_healthy_one():
     for module in (nn.Linear(12, 12), nn.Sequential(nn.Linear(12, 24), nn.ReLU(), nn.Linear(24, 12))):
         diagnosis = clinic.diagnose(module)
