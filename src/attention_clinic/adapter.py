@@ -122,8 +122,8 @@ class DecoderAdapter:
     @functools.cached_property
     def _make(self) -> Callable[[], Cache] | None:
         """How an empty cache is made."""
-        if "cache" in self._names and hasattr(self.decoder, "new_cache"):
-            return lambda: Cache(self.decoder, self._call(self.decoder.new_cache))  # type: ignore[attr-defined]
+        if "cache" in self._names and callable(new := getattr(self.decoder, "new_cache", None)):
+            return lambda: Cache(self.decoder, self._call(new))
         if "cache" in self._names:
             makes = [functools.partial(_started, self.decoder, kind) for kind in (type(None), dict, list)]
             return next((make for make in makes if self._is_kept(make())), None)

@@ -278,7 +278,7 @@ def _cached(exam: Exam) -> list[str | Finding]:
     def first_new_moves(start: int, stop: int | None, length: int = length) -> bool:
         return exam.moves(start, stop, length, cached=cached)[0]
 
-    for size in (cached + 1, length):
+    for size in (cached + 1, length)[: 2 - exam.decoder.last_alone]:
         if "causal_inverted" in seen or first_new_moves(cached - 1, cached, size):
             continue
         if first_new_moves(0, 1, size):
@@ -287,6 +287,8 @@ def _cached(exam: Exam) -> list[str | Finding]:
             return ["cache_hidden"]
     if seen:
         return []
+    if exam.decoder.last_alone:
+        return ["cache_positions"] if _counts_anew(exam) else ["differs"]
     if first_new_moves(length - 1, None):
         return ["cache_open"]
     if exam.moves(length - 1, None, length, cached=cached)[-2]:

@@ -305,7 +305,9 @@ class _Clinic:
         own = (getattr(self.module, name, None) for name in ("rope_theta", "rope_base", "theta", "base"))
         declared = [float(base) for base in own if isinstance(base, int | float)]
         layouts: tuple[Pairs, ...] = ("halves", "neighbours")
-        turns: list[tuple[tuple[Turn, Turn] | None, Names]] = [] if given and depends else [(None, ())]
+        turns: list[tuple[tuple[Turn, Turn] | None, Names]] = []
+        if not (given and depends):
+            turns.append((None, ("rotary_unturned",) if self.meant.rope else ()))
         for base, pairs in itertools.product([1e4] if given else declared[:1] or [1e4, 5e5, 1e6], layouts):
             turn = _turn(base, pairs)
             right = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
