@@ -276,7 +276,7 @@ class Diagnosis:
         return "\n\n".join(filter(None, [*parts, "  \n".join(self.scope())]))
 
     def _note(self, explanation: str) -> str:
-        return self.wording.sentence("clinic.note", note=explanation.removeprefix("✗ "))
+        return self.wording.sentence("clinic.note", note=explanation.lstrip("✗? "))
 
 
 def first_difference(expected: Any, actual: Any) -> tuple[int, ...] | None:

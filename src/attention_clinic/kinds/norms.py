@@ -128,7 +128,10 @@ def diagnose_norm(trial: Trial, kind: str) -> Iterator[Finding]:
         subject = Subject(trial, RMS if kind == "rms_norm" else LAYER)
     case, *small = (build(*size, digits=None if size == sizes[0] else 1) for size in sizes)
     trial.examined.append("numbers")
-    yield from examine(subject, [case], small)
+    for finding in examine(subject, [case], small):
+        if finding.name == "rms_eps_outside":
+            trial.question = 'ignore=["rms_eps_outside"]'
+        yield finding
 
 
 def _with_parameters(trial: Trial, kind: str) -> tuple[Subject, dict[str, Any]]:

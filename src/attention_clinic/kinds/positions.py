@@ -62,6 +62,9 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
         yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
+    first = positions[:1].double()[:, None] / 1e4 ** _powers(size)
+    for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
+        yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
 
 
 def _powers(size: int) -> Tensor:
