@@ -138,7 +138,7 @@ NOTES: Set[str] = {
 # In these kinds alone a finding of this name is a note.
 NOTES_OF: dict[str, Set[str]] = {
     "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
-    "mutates": {"softmax"},
+    "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
 }  # fmt: skip
 # What leaves the question open whether the candidate is right.
 DOUBTS: Set[str] = {"not_compared", "not_called", "causal_unknown", "rms_eps_outside"}

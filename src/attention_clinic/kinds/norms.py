@@ -100,7 +100,7 @@ def is_norm(module: nn.Module) -> bool:
     """Whether a module has nothing but vectors of one size, one for each feature."""
     if not any(word in type(module).__name__.lower() for word in ("norm", "rms")):
         return False
-    parameters = [*module.parameters()]
+    parameters = [each for each in module.parameters() if not nn.parameter.is_lazy(each)]
     sizes = {tuple(each.shape) for each in parameters}
     return 1 <= len(parameters) <= 2 and len(sizes) == 1 and len(*sizes) == 1
 

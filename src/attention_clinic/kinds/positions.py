@@ -56,7 +56,6 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     signs = (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
-        *(("rotary_ignored", each.expand(len(positions))) for each in positions[:1] if each),
     ]  # fmt: skip
     stages = (starts, signs, _speeds(size), _LAYOUTS)
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
