@@ -32,6 +32,7 @@ CASES = {
     "alibi": positions.alibi(12),
     "rms_norm": norms.rms_norm(2, 5, 7),
     "layer_norm": norms.layer_norm(2, 5, 7),
+    "latent": functions.latent(2, 3, 5, 7, 4, 6),
     "softmax": functions.softmax(2, 5, 7),
     "parallel": heads.parallel(2, 7, 3, 5),
     "listed": heads.listed(2, 5, 3, 4),

@@ -432,6 +432,22 @@ def test_layer_norms_that_are_wrong_are_named(norm, name):
     assert clinic.diagnose(norm).names == (name,)
 
 
+def test_a_root_of_the_standard_deviation_is_named():
+    def norm(x, gamma, eps):
+        return x / (x.std(-1, keepdim=True) + eps).sqrt() * gamma
+
+    assert set(clinic.diagnose(norm, "rms_norm").names) == {"rms_mean", "rms_root_twice"}
+
+
+def test_angles_that_were_kept_and_forget_the_offset_are_named():
+    def rope(x, positions):
+        theta = positions[0] * 1e4 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+        theta = torch.cat((theta, theta))
+        return x * theta.cos() + rotate_half(x) * theta.sin()
+
+    assert clinic.diagnose(rope).names == ("rotary_ignored",)
+
+
 def test_a_unit_vector_divided_by_the_root_of_its_size_is_named():
     def norm(x, weight, eps):
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
@@ -550,6 +566,7 @@ def mirrored(q, k):
         (with_angles(lambda x: angles(x).repeat_interleave(2, -1), rotate_half), "rotary_mixed"),
         (with_angles(halves(base=5e5), rotate_half), "rotary_base"),
         (with_angles(halves(power=1.0), rotate_half), "rotary_speeds_inverted"),
+        (with_angles(halves(), lambda x: torch.cat((-x[..., 1::2], x[..., ::2]), -1)), "rotary_pairs_joined"),
         (lambda q, k: (both(q, k)[0], k), "rotary_queries_only"),
         (lambda q, k: (q, both(q, k)[1]), "rotary_unturned"),
         (mirrored, "rotary_mirrored"),
@@ -631,6 +648,33 @@ def test_slopes_that_begin_at_one_are_named():
         return torch.tensor([2.0 ** (-8 * i / num_heads) for i in range(num_heads)])
 
     assert "alibi_from_zero" in clinic.diagnose(slopes, "alibi").names
+
+
+# ---- multi-head latent attention
+
+
+def latent(q_nope, q_pe, k_nope, k_pe, v, scale=None):
+    q = torch.cat((q_nope, q_pe), dim=-1)
+    k = torch.cat((k_nope, k_pe.expand(-1, q.shape[1], -1, -1)), dim=-1)
+    return F.scaled_dot_product_attention(q, k, v, scale=scale)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda q_nope, q_pe, k_nope, k_pe, v: latent(q_nope, q_pe, k_nope, k_pe, v), None),
+        (lambda q_nope, q_pe, k_nope, k_pe, v: latent(q_nope, q_pe, k_nope, k_pe, v, k_nope.shape[3] ** -0.5),
+         "latent_scale"),
+        (lambda q_nope, q_rope, k_nope, k_rope, value: latent(q_nope, 0 * q_rope, k_nope, k_rope, value),
+         "latent_rope_missing"),
+        (lambda q_nope, q_rope, k_nope, k_rope, value: latent(0 * q_nope, q_rope, k_nope, k_rope, value),
+         "latent_nope_missing"),
+    ],
+)  # fmt: skip
+def test_keys_of_two_parts_are_scaled_as_one(function, name):
+    diagnosis = clinic.diagnose(function)
+    assert diagnosis.kind == "latent_attention"
+    assert diagnosis.names == ((name,) if name else ())
 
 
 def test_what_is_no_attention_is_never_a_healthy_one():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from attention_clinic.arguments import Subject, roles
 from attention_clinic.cases import Case, Named, choices, examine, samples
@@ -101,3 +102,31 @@ def repeat(
         yield ("kv_tiled",), x.repeat(1, groups, 1, 1)
 
     return Case({"x": x, "groups": groups}, x.repeat_interleave(groups, dim=1), mistakes)
+
+
+LATENT = roles(
+    q_nope="query_nope q_pass q_c", q_rope="q_pe q_rot query_rope q_r", k_nope="key_nope k_pass k_c",
+    k_rope="k_pe k_rot key_rope k_r", value="v values value_states",
+)  # fmt: skip
+
+
+def latent(
+    batch: int, heads: int, tokens: int, nope: int, rope: int, value: int, digits: int | None = None
+) -> Case:
+    """Multi-head latent attention: keys in two parts, of which all heads share the rotary one."""
+    shapes = ((batch, heads, tokens, size) for size in (nope, rope, nope))
+    values = samples(*shapes, (batch, 1, tokens, rope), (batch, heads, tokens, value), digits=digits)
+    q_nope, q_rope, k_nope, k_rope, v = values
+    content, place = q_nope @ k_nope.mT, q_rope @ k_rope.mT
+
+    def mixed(scores: Tensor, size: int) -> Tensor:
+        return (scores / size**0.5).softmax(dim=-1) @ v
+
+    def mistakes() -> Named:
+        parts = [("", content + place), ("latent_rope_missing", content), ("latent_nope_missing", place)]
+        scales = [("latent_scale", size) for size in (nope, rope, value)]
+        scales += [("", nope + rope), ("unscaled", 1), ("no_root", (nope + rope) ** 2)]
+        for names, (scores, size) in choices(parts, scales):
+            yield names, mixed(scores, size)
+
+    return Case(dict(zip(LATENT, values, strict=True)), mixed(content + place, nope + rope), mistakes)

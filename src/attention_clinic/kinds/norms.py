@@ -46,25 +46,24 @@ _FACTORS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("rms_no_weight", torch.ones_like),
     ("rms_offset", lambda weight: 1 + weight),
 ]
-# Whether the mean is subtracted, from squares alone or from all; and whether the squares are divided by one
-# less than there are.
-_RMS_CENTRES: list[tuple[str, tuple[bool | str, bool]]] = [
-    ("", (False, False)), ("rms_mean", (True, False)), ("rms_mean", (True, True)),
-    ("rms_mean", ("squares", False)), ("rms_mean", ("squares", True)),
+# Whether the mean is subtracted, whether it is under the root, and whether the squares' mean is unbiased.
+_RMS_CENTRES = [
+    ("", (False, False, False)), ("rms_mean", (True, True, False)), ("rms_mean", (True, True, True)),
+    ("rms_mean", (False, True, False)), ("rms_mean", (False, True, True)),
 ]  # fmt: skip
 _LAYER_CENTRES = [
-    ("", (True, False)), ("layer_unbiased", (True, True)), ("layer_no_mean", (False, False)),
+    ("", (True, True, False)), ("layer_unbiased", (True, True, True)),
+    ("layer_no_mean", (False, False, False)),
 ]  # fmt: skip
 
 
 def _normed(x: Tensor, eps: float, weight: Tensor, stages: tuple[Any, ...]) -> Tensor:
-    (centred, unbiased), axes, root, mean, factor = stages
-    middle = x - x.mean(dim=axes, keepdim=True) if centred else x
-    squares = middle.square().mean(dim=axes, keepdim=True)
-    count = middle.numel() // squares.numel()
+    (centred, under_root, unbiased), axes, root, mean, factor = stages
+    middle = x - x.mean(dim=axes, keepdim=True)
+    squares = (middle if under_root else x).square().mean(dim=axes, keepdim=True)
+    count = x.numel() // squares.numel()
     squares = squares * (count / (count - 1)) if unbiased and count > 1 else squares
-    middle = x if centred == "squares" else middle
-    result: Tensor = factor(weight) * middle / root(mean(squares, count), eps)
+    result: Tensor = factor(weight) * (middle if centred else x) / root(mean(squares, count), eps)
     return result
 
 

@@ -56,14 +56,12 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     signs = (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
+        *(("rotary_ignored", each.expand(len(positions))) for each in positions[:1] if each),
     ]  # fmt: skip
     stages = (starts, signs, _speeds(size), _LAYOUTS)
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
         yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
-    first = positions[:1].double()[:, None] / 1e4 ** _powers(size)
-    for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
-        yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
 
 
 def _powers(size: int) -> Tensor:
@@ -81,74 +79,52 @@ def _speeds(size: int) -> list[tuple[str, Tensor]]:
 _BASES = (1e3, 1e5, 5e5, 1e6, 1e7)
 
 
-def _rotate(x: Tensor, angles: Tensor) -> Tensor:
-    """Both halves of the last dimension, turned against each other by the angles."""
-    first, second = x.double().chunk(2, dim=-1)
-    sin, cos = angles.sin(), angles.cos()
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).float()
+def _halves(x: Tensor) -> tuple[Tensor, ...]:
+    return x.chunk(2, dim=-1)
 
 
-def _by_neighbours(x: Tensor, angles: Tensor) -> Tensor:
-    halves = torch.cat((x[..., ::2], x[..., 1::2]), dim=-1)
-    return torch.stack(_rotate(halves, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
+def _neighbours(x: Tensor) -> tuple[Tensor, ...]:
+    return x[..., ::2], x[..., 1::2]
 
 
-def _neighbours_apart(x: Tensor, angles: Tensor) -> Tensor:
-    return _rotate(torch.cat((x[..., ::2], x[..., 1::2]), dim=-1), angles)
+def _joined(pair: Sequence[Tensor]) -> Tensor:
+    return torch.cat((*pair,), dim=-1)
 
 
-def _woven(x: Tensor, angles: Tensor) -> Tensor:
-    return torch.stack(_rotate(x, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
+def _woven(pair: Sequence[Tensor]) -> Tensor:
+    return torch.stack((*pair,), dim=-1).flatten(-2)
 
 
-def _exchanged(x: Tensor, angles: Tensor) -> Tensor:
-    return torch.cat(_rotate(x, angles).chunk(2, dim=-1)[::-1], dim=-1)
+def _rotate(x: Tensor, angles: Tensor, split: Any = _halves, join: Any = _joined, sign: int = 1) -> Tensor:
+    """Pairs of numbers, turned by the angles."""
+    (first, second), sin, cos = split(x.double()), angles.sin(), angles.cos()
+    turned: Tensor = join((first * cos - second * sin, second * cos + sign * first * sin))
+    return turned.float()
 
 
-def _added(x: Tensor, angles: Tensor, order: tuple[int, ...]) -> Tensor:
-    """Sines and cosines, or the other way round, or in turns."""
-    waves = angles.sin().float(), angles.cos().float()
-    if not order:
-        return x + torch.stack(waves, dim=-1).flatten(-2)
-    return x + torch.cat([waves[i] for i in order], dim=-1)
+def _mixed(x: Tensor, angles: Tensor, split: Any, join: Any, spread: Any) -> Tensor:
+    """Each number beside the other of its pair, with angles that may be those of other pairs."""
+    (first, second), angles = split(x.double()), spread((angles, angles))
+    return (x * angles.cos() + join((-second, first)) * angles.sin()).float()
 
 
-def _mixed(x: Tensor, angles: Tensor, neighbours: bool) -> Tensor:
-    """Pairs of neighbours with the angles of halves, or the reverse."""
-    spread = torch.cat((angles, angles), dim=-1) if neighbours else angles.repeat_interleave(2, dim=-1)
-    pairs = (x[..., ::2], x[..., 1::2]) if neighbours else x.chunk(2, dim=-1)
-    crossed = (-pairs[1], pairs[0])
-    other = torch.stack(crossed, dim=-1).flatten(-2) if neighbours else torch.cat(crossed, dim=-1)
-    return (x.double() * spread.cos() + other.double() * spread.sin()).float()
-
-
-def _crossed(x: Tensor, angles: Tensor) -> Tensor:
-    """Neighbours are turned against each other, and added to halves."""
-    spread, other = torch.cat((angles, angles), dim=-1), torch.cat((-x[..., 1::2], x[..., ::2]), dim=-1)
-    return (x.double() * spread.cos() + other.double() * spread.sin()).float()
-
-
-def _mirrored(x: Tensor, angles: Tensor) -> Tensor:
-    first, second = x.double().chunk(2, dim=-1)
-    sin, cos = angles.sin(), angles.cos()
-    return torch.cat((first * cos - second * sin, second * cos - first * sin), dim=-1).float()
+def _added(x: Tensor, angles: Tensor, join: Any) -> Tensor:
+    return x + join((angles.sin().float(), angles.cos().float()))
 
 
 _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("", _rotate),
-    ("rotary_layout", _by_neighbours),
-    ("rotary_layout", _neighbours_apart),
-    ("rotary_pairs_joined", _woven),
-    ("rotary_pairs_joined", _exchanged),
-    ("rotary_pairs_joined", _crossed),
-    ("rotary_mixed", partial(_mixed, neighbours=True)),
-    ("rotary_mixed", partial(_mixed, neighbours=False)),
-    ("rotary_mirrored", _mirrored),
-    ("rotary_cosine_only", lambda x, angles: x * torch.cat((angles.cos(), angles.cos()), dim=-1).float()),
-    *(("rotary_added", partial(_added, order=order)) for order in ((0, 1), (1, 0), ())),
+    ("rotary_layout", partial(_rotate, split=_neighbours, join=_woven)),
+    ("rotary_layout", partial(_rotate, split=_neighbours)),
+    ("rotary_pairs_joined", partial(_rotate, join=_woven)),
+    ("rotary_pairs_joined", partial(_rotate, join=lambda pair: _joined(pair[::-1]))),
+    ("rotary_pairs_joined", partial(_mixed, split=_neighbours, join=_joined, spread=_joined)),
+    ("rotary_mixed", partial(_mixed, split=_neighbours, join=_woven, spread=_joined)),
+    ("rotary_mixed", partial(_mixed, split=_halves, join=_joined, spread=_woven)),
+    ("rotary_mirrored", partial(_rotate, sign=-1)),
+    ("rotary_cosine_only", lambda x, angles: x * _joined((angles.cos(), angles.cos())).float()),
+    *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),
 ]
-
-
 _CONVENTIONS = {"rotary_layout", "rotary_sign"}
 _FACTOR = 1.25  # YaRN's, which is in both tables
 _ANY_FORM: Roles = {**ROTARY, **_PAIR, **_X, **_TABLES, **_FREQS}
@@ -195,7 +171,7 @@ def _tables(given: set[str]) -> list[Callable[[Tensor], dict[str, Tensor]]]:
         lambda t: t, lambda t: t[None], lambda t: t[None, None], lambda t: t[None, :, None],
     ]  # fmt: skip
     spreads: list[Callable[[Tensor], Tensor]] = [
-        lambda t: torch.cat((t, t), dim=-1), lambda t: t, lambda t: t.repeat_interleave(2, dim=-1),
+        lambda t: _joined((t, t)), lambda t: t, lambda t: _woven((t, t)),
     ]  # fmt: skip
 
     def waves(angles: Tensor, spread: Any, shape: Any) -> dict[str, Tensor]:
@@ -308,7 +284,7 @@ def _sinusoidal_mistakes(length: int, embed_dim: int, pairs: Tensor) -> Named:
         ("waves_to_the_end", (pairs * embed_dim / (embed_dim - 2 or 1), False)),
         ("waves_odd", (dims, False)), ("waves_constant", (0 * pairs, False)),
         ("waves_constant", (0 * pairs + embed_dim, False)), ("waves_inverted", (-pairs, False)),
-        ("waves_floor", (pairs, True)),
+        ("waves_floor", (pairs, True)), ("waves_floor", (pairs * embed_dim / math.log(1e4), False)),
         *(("waves_base", (pairs * math.log(base, 1e4), False)) for base in _BASES),
     ]  # fmt: skip
     orders: list[tuple[str, Callable[[Tensor], Tensor]]] = [
