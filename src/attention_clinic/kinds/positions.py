@@ -56,12 +56,14 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     signs = (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
-        *(("rotary_ignored", each.expand(len(positions))) for each in positions[:1] if each),
     ]  # fmt: skip
     stages = (starts, signs, _speeds(size), _LAYOUTS)
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
         yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
+    first = positions[:1].double()[:, None] / 1e4 ** _powers(size)
+    for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
+        yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
 
 
 def _powers(size: int) -> Tensor:
