@@ -86,6 +86,12 @@ def test_the_wheels_hold_every_file(folder: Path) -> None:
     assert files <= {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
+def test_commands_and_plugins_are_there(folder: Path) -> None:
+    found = [each for one in metadata.distributions(path=[str(folder)]) for each in one.entry_points]
+    assert {"attention-clinic", "attention_clinic"} <= {each.name for each in found}
+    assert all(each.load() for each in found)
+
+
 def test_what_is_heavy_is_needed_by_few(folder: Path) -> None:
     path = [str(folder), LIBRARIES]
     needs = {package: requirements([(canonicalize_name(package), "")], path) for package in PACKAGES}
@@ -104,7 +110,8 @@ def test_what_is_heavy_is_needed_by_few(folder: Path) -> None:
     [
         ("polyhead", "", []),
         ("polyhead", "pretrained", []),
-        ("attention_clinic", "", []),
+        ("attention_clinic", "", ["attention_clinic.pytest_plugin"]),
+        ("attention_clinic", "pytest", []),
         ("polyglot_book", "", []),
         ("sphinx_polyglot", "", []),
         (

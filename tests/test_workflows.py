@@ -1,8 +1,11 @@
-"""The workflows call make targets that there are, and ask for no more rights than they need."""
+"""Workflows call make targets that there are, with no more rights than they need; so does the action."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +52,40 @@ def test_everything_is_published() -> None:
     text = (ROOT / ".github/workflows/publish.yml").read_text(encoding="utf-8")
     for needed in ("make pages", "POLYGLOT_BASEURL", "POLYGLOT_REPOSITORY", "_build/html", "-b notebooks"):
         assert needed in text
+
+
+ACTION = ROOT / ".github/actions/attention-clinic"
+
+
+def test_the_action_is_one_that_others_can_use() -> None:
+    action = yaml.safe_load((ACTION / "action.yml").read_text(encoding="utf-8"))
+    assert action["name"] and action["description"]
+    assert action["runs"]["using"] == "composite"
+    text = str(action["runs"])
+    assert set(re.findall(r"inputs\.(\w+)", text)) == set(action["inputs"])
+    for given in action["inputs"].values():
+        assert given["description"] and ("default" in given) != given.get("required", False)
+    for step in action["runs"]["steps"]:
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "what a user writes must not become a part of the script"
+    for path in re.findall(r"\$GITHUB_ACTION_PATH/([\w./]+)", text):
+        assert (ACTION / path / "pyproject.toml").is_file()
+
+
+@pytest.mark.parametrize(("word", "code"), [("right", 0), ("leaking", 1)])
+def test_the_action_fails_unless_the_code_is_healthy(word: str, code: int, tmp_path: Path) -> None:
+    action = yaml.safe_load((ACTION / "action.yml").read_text(encoding="utf-8"))
+    summary = tmp_path / "summary"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        # so GitHub runs a step whose shell is bash
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", action["runs"]["steps"][-1]["run"]],
+        env=os.environ
+        | {"PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}
+        | {"COMMAND": f"model tests/attention_clinic/ill_attention.py:{word}"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stderr
+    assert ("✗ causality" in summary.read_text(encoding="utf-8")) == bool(code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import torch
@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attention_clinic.diagnosis import Finding
-from attention_clinic.trial import Trial, identical
+from attention_clinic.diagnosis import Call, Finding
+from attention_clinic.trial import Trial, first_output, identical
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
 
@@ -21,12 +21,6 @@ Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names 
 def roles(**names: str) -> Roles:
     """Roles with other names for each: query="queries q"."""
     return {role: frozenset({role, *others.split()}) for role, others in names.items()}
-
-
-DECODER = roles(
-    token_ids="ids idx input_ids tokens", mask="attention_mask padding_mask",
-    cache="kv_cache past_key_values", positions="position_ids", documents="document_ids", need_weights="",
-)  # fmt: skip
 
 
 def signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -54,30 +48,33 @@ class Binding:
     """The parameters of a function by their roles.
 
     Where names do not tell, required parameters take the roles that are left, in the usual order, and so does
-    `*args`. A function of unknown signature takes all roles by position.
+    `*args`. A function of unknown signature takes all roles by position. Those in `named` a name must tell.
 
     Example:
         >>> Binding(lambda k, q, extra=0: None, roles(query="q", key="k")).parameters
         {'key': <Parameter "k">, 'query': <Parameter "q">}
     """
 
-    def __init__(self, function: Callable[..., Any], roles: Roles) -> None:
+    def __init__(self, function: Callable[..., Any], roles: Roles, named: Set[str] = frozenset()) -> None:
         """Read the signature."""
-        named = named_parameters(function, roles)
-        unnamed = [role for role in roles if role not in named]
-        role_of = {parameter.name: role for role, parameter in named.items()}
+        known = named_parameters(function, roles)
+        unnamed = [role for role in roles if role not in {*known, *named}]
+        role_of = {parameter.name: role for role, parameter in known.items()}
         parameters = signature(function)
         if parameters is None:
             parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
         self.parameters: dict[str, inspect.Parameter] = {}
+        self.guessed: list[str] = []  # required parameters whose names do not tell what they are for
         for parameter in parameters:
             if parameter.kind is parameter.VAR_POSITIONAL:
                 self.parameters |= dict.fromkeys(unnamed, parameter)
                 unnamed = []
             elif parameter.name in role_of:
                 self.parameters[role_of[parameter.name]] = parameter
-            elif unnamed and parameter.default is parameter.empty:
-                self.parameters[unnamed.pop(0)] = parameter
+            elif parameter.default is parameter.empty:
+                self.guessed.append(parameter.name)
+                if unnamed:
+                    self.parameters[unnamed.pop(0)] = parameter
 
     @property
     def accepts(self) -> set[str]:
@@ -105,28 +102,46 @@ def plain(name: str) -> str:
     return name.lower().strip("_")
 
 
-# Arguments that a candidate without them is still called without; any other is passed by position, so that
-# Python itself refuses it.
+# Arguments that a candidate without them is still called without.
 _DISPENSABLE = {"mask", "valid_lens", "key_padding_mask", "need_weights"}
 
 
 class Subject(Binding):
-    """A candidate under trial, called with its roles as keywords, whatever its parameters are called."""
+    """A candidate under trial, called with its roles as keywords, whatever its parameters are called.
 
-    def __init__(self, trial: Trial, roles: Roles, function: Callable[..., Any] | None = None) -> None:
-        """Bind the candidate's parameters, or those of `function`, to roles."""
+    `shape_of` tells the shape that the output should have for inputs: of several outputs that one is taken.
+    """
+
+    def __init__(
+        self,
+        trial: Trial,
+        roles: Roles,
+        function: Callable[..., Any] | None = None,
+        named: Set[str] = frozenset(),
+    ) -> None:
+        """Bind the candidate's parameters, or those of `function`, to roles; see `Binding`."""
         self.trial = trial
         self.function = trial.candidate if function is None else function
-        super().__init__(self.function, roles)
+        super().__init__(self.function, roles, named)
         self.without_dropout = self.is_repeatable = False
+        self.shape_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
 
     def __call__(self, **inputs: Any) -> Tensor:
-        """The output, alone or first of several.
+        """The output, alone, or of several the one of the shape that it should have, else the first.
 
         Raises:
             CallFailed: the call fails, or its output is no tensor.
         """
-        return self.trial.tensor(self.call, **inputs)
+        return self.trial.tensor(self._chosen, **inputs)
+
+    def _chosen(self, **inputs: Any) -> Any:
+        output = self.call(**inputs)
+        if self.shape_of is None or isinstance(output, Tensor):
+            return output
+        several = output.values() if isinstance(output, Mapping) else output
+        tensors = [each for each in several if isinstance(each, Tensor)] if _is_several(output) else []
+        shape = self.shape_of(inputs)
+        return next((each for each in tensors if each.shape == shape), output)
 
     def outputs(self, **inputs: Any) -> Any:
         """Whatever the candidate returns.
@@ -138,10 +153,16 @@ class Subject(Binding):
 
     def call(self, **inputs: Any) -> Any:
         """Call the candidate outside of the trial, as part of a function that the trial runs."""
-        unknown = [value for role, value in inputs.items() if role not in _DISPENSABLE | self.accepts]
+        unknown = [role for role in inputs if role not in _DISPENSABLE | self.accepts]
+        if unknown:
+            raise TypeError(f"it takes no argument for {', '.join(unknown)}")
         args, kwargs = self.arguments(inputs)
         with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
-            return self.function(*unknown, *args, **kwargs)
+            output = self.function(*args, **kwargs)
+        first = first_output(output)
+        if isinstance(first, Tensor) and not self.without_dropout:
+            self.trial.recorded[first] = Call((*args,), kwargs, "" if first is output else "[0]")
+        return output
 
     def difference_of_calls(self, **inputs: Any) -> Finding | None:
         """A finding if two equal calls differ; if dropout is the reason, it is off from then on."""
@@ -155,6 +176,10 @@ class Subject(Binding):
         return Finding("not_deterministic", inputs, one, other)
 
 
+def _is_several(output: Any) -> bool:
+    return isinstance(output, tuple | list | Mapping)
+
+
 class WithoutDropout(TorchFunctionMode):
     """Switch off dropout in every function of PyTorch."""
 
@@ -166,66 +191,3 @@ class WithoutDropout(TorchFunctionMode):
             kwargs.pop("dropout_p", None)
             args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
         return func(*args, **kwargs)
-
-
-Decoder = Callable[..., Any]
-
-
-class NoLogits(TypeError):
-    """A decoder's output has not the shape of logits.
-
-    `expected` is that shape, `output` what the decoder returned.
-    """
-
-    def __init__(self, expected: tuple[object, ...], output: object) -> None:
-        """Take both."""
-        self.expected, self.output = expected, output
-        kind = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-        super().__init__(f"a decoder must give logits, {expected}, got {kind}")
-
-
-class DecoderAdapter:
-    """A decoder with one set of argument names, that of `arguments.DECODER`, and with logits as its output.
-
-    `calls` keeps the arguments of each call.
-
-    Example:
-        >>> import torch
-        >>> decoder = DecoderAdapter(lambda input_ids: torch.zeros(*input_ids.shape, 7))
-        >>> decoder(torch.tensor([[3, 1]])).shape, decoder.takes("mask")
-        (torch.Size([1, 2, 7]), False)
-    """
-
-    def __init__(self, decoder: Decoder, call: Callable[..., Any] | None = None) -> None:
-        """Read the signature; `call(decoder, token_ids, **options)` is how the decoder is called."""
-        parameters = named_parameters(decoder, DECODER)
-        self._names = {role: parameter.name for role, parameter in parameters.items()}
-        self.decoder, self._call = decoder, call or _call
-        self.calls: list[dict[str, Any]] = []
-
-    def takes(self, role: str) -> bool:
-        """Whether the decoder has a parameter for a role."""
-        return role in self._names and (role != "cache" or hasattr(self.decoder, "new_cache"))
-
-    def new_cache(self) -> Any:
-        """An empty cache for one batch of sequences."""
-        return self._call(self.decoder.new_cache)  # type: ignore[attr-defined]
-
-    def __call__(self, token_ids: Tensor, **options: Any) -> Tensor:
-        """The logits, (batch, length, vocab_size).
-
-        Raises:
-            NoLogits: the output is something else.
-        """
-        self.calls.append({"token_ids": token_ids, **options})
-        named = {self._names[role]: value for role, value in options.items()}
-        output = self._call(self.decoder, token_ids.clone(), **named)
-        output = getattr(output, "logits", output)
-        output = output[0] if isinstance(output, tuple | list) and len(output) else output
-        if not isinstance(output, Tensor) or output.ndim != 3 or output.shape[:2] != token_ids.shape:
-            raise NoLogits((*token_ids.shape, "vocab_size"), output)
-        return output.detach()
-
-
-def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    return function(*args, **options)

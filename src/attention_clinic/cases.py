@@ -33,6 +33,8 @@ class Case:
         """The names of the mistakes in a result: () if it is right, None if the mistake is unknown."""
         if same(result, self.expected):
             return ()
+        if is_all_nan(result):  # which would equal any mistake that is NaN everywhere
+            return ("all_nan",)
         return next((names for names, mistake in self.mistakes() if same(result, mistake)), None)
 
 
@@ -65,6 +67,11 @@ def same(result: object, expected: Tensor) -> TypeGuard[Tensor]:
     actual, right = result.detach().to(expected).float(), expected.detach().float()
     largest = right[right.isfinite()].abs().max().item() if right.isfinite().any() else 0.0
     return torch.allclose(actual, right, atol=1e-5 * max(1.0, largest), equal_nan=True)
+
+
+def is_all_nan(result: object) -> bool:
+    """Whether there are numbers, and none of them is one."""
+    return is_dense(result) and bool(result.numel()) and bool(result.isnan().all())
 
 
 def is_like(result: object, expected: Tensor) -> TypeGuard[Tensor]:
@@ -158,4 +165,17 @@ def oddity(case: Case, result: object) -> Finding:
         shapes = {"expected": tuple(expected.shape), "actual": tuple(result.shape)}
         return Finding("shape", inputs, details=shapes)
     gap = (result.detach().to(expected).float() - expected.float()).abs().max().item()
-    return case_finding("differs", case, result, difference=f"{gap:.2g}")
+    return case_finding("differs", case, result, difference=f"{gap:.2g}", nearest=nearest(case, result))
+
+
+def nearest(case: Case, result: Tensor, most: int = 2) -> dict[str, float]:
+    """The known mistakes nearest to a result with their largest differences, if nearer than what is right."""
+
+    def off(form: Tensor) -> float:
+        return float(f"{(result.detach().to(form).float() - form.float()).abs().max().item():.2g}")
+
+    found: dict[str, float] = {}
+    for names, form in itertools.islice(case.mistakes(), 300):
+        if len(names) == 1 and form.shape == result.shape and (gap := off(form)) < off(case.expected):
+            found[names[0]] = min(gap, found.get(names[0], gap))
+    return dict(sorted(found.items(), key=lambda each: each[1])[:most])

@@ -6,14 +6,17 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+import torch
 from torch import Tensor
+
+from attention_clinic.reproduction import failing_tests
 
 _TABLES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8")
 )
-_THREADS = _TABLES.pop("thread")
+_THREADS, FORMS = _TABLES.pop("thread"), _TABLES.pop("form")
 SENTENCES: dict[str, str] = {
     f"{table}.{name}": sentence
     for table, sentences in _TABLES.items()
@@ -27,12 +30,17 @@ class Wording:
 
     A subclass that overrides `sentence` makes reports speak another language.
 
+    Attributes:
+        sections: The addresses; notebooks, such as "guide.ipynb#view", are pages of a site.
+        site: What the addresses begin with; without it they stay as they are.
+
     Example:
-        >>> Wording({"view": "guide.html#view"}).section("view")
-        'guide.html#view'
+        >>> Wording({"view": "guide.ipynb#view"}, site="https://example.org/").section("view")
+        'https://example.org/guide.html#view'
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
+    site: str = ""
 
     def sentence(self, key: str, **details: object) -> str:
         """The sentence of a key of `SENTENCES`, with its {placeholders} filled in."""
@@ -40,7 +48,8 @@ class Wording:
 
     def section(self, bug: str) -> str | None:
         """The address of the text that explains a bug."""
-        return self.sections.get(bug)
+        address = self.sections.get(bug)
+        return f"{self.site}{address.replace('.ipynb', '.html')}" if address and self.site else address
 
     def thread(self, bug: str) -> str | None:
         """The address of a public issue about a bug."""
@@ -51,6 +60,22 @@ class Wording:
 
 
 ENGLISH = Wording()
+_OUTPUTS = ("expected", "actual")
+_PRINTED = 60  # numbers
+
+
+class Call(NamedTuple):
+    """One call of a candidate.
+
+    Attributes:
+        args: Its arguments by position.
+        options: Its arguments by name.
+        pick: Python that picks what was looked at from the output, such as "[0]".
+    """
+
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+    pick: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +87,11 @@ class Finding:
         input: Arguments that show the bug, by name.
         expected: What the right form returns for them.
         actual: What the candidate returns.
-        details: Values for the {placeholders} of the explanation.
+        details: Values for the {placeholders} of the explanation; "form", the formula that is expected;
+            "nearest", known forms with the largest difference from the output.
         wording: The words in which the finding prints.
+        made: Python for what was called, made of `candidate`; empty if that is not so simple.
+        call: The call that gave `actual`, if it was a single one.
 
     Example:
         >>> print(Finding("shape", details={"expected": (2, 3), "actual": (3, 2)}))
@@ -76,6 +104,8 @@ class Finding:
     actual: Any = None
     details: Mapping[str, Any] = field(default_factory=dict)
     wording: Wording = ENGLISH
+    made: str = "candidate"
+    call: Call | None = None
 
     @property
     def explanation(self) -> str:
@@ -100,10 +130,20 @@ class Finding:
         return "\n".join([self.explanation, *(f"  {line}" for line in lines)])
 
     def evidence(self) -> list[str]:
-        """The input, the expected and the actual output, as Python."""
-        expected, actual = (self.wording.sentence(f"clinic.{each}") for each in ("expected", "actual"))
-        values = {**self.input, expected: self.expected, actual: self.actual}
-        return [f"{name} = {_short(value)}" for name, value in values.items() if value is not None]
+        """What is called, the input, the expected and the actual output, as Python.
+
+        Of outputs too large to print, the first numbers that differ.
+        """
+        outputs = {self.wording.sentence(f"clinic.{each}"): getattr(self, each) for each in _OUTPUTS}
+        values = {name: value for name, value in {**self.input, **outputs}.items() if value is not None}
+        lines = [f"{name} = {_short(value)}" for name, value in values.items()]
+        if values and self.made not in ("", "candidate"):
+            lines.insert(0, f"module = {self.made}")
+        if (place := first_difference(self.expected, self.actual)) and self.expected.numel() > _PRINTED:
+            index = ", ".join(map(str, place))
+            lines += [f"{name}[{index}] = {_short(value[place])}" for name, value in outputs.items()]
+        lines += [f"# {self.details['form']}"] if self.details.get("form") else []
+        return [*lines, *([f"nearest = {near}"] if (near := self.details.get("nearest")) else [])]
 
     def references(self, section: Callable[[str], str], thread: Callable[[str], str]) -> list[str]:
         """The section and the thread, each formatted by a function."""
@@ -114,63 +154,150 @@ class Finding:
         ]
 
 
+Verdict = Literal["healthy", "ill", "undecided"]
+
+
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What is wrong with a candidate; true if nothing is, so that `assert diagnose(my_function)` is a test.
+    """What is wrong with a candidate, and how far that was looked for.
+
+    It is true if the verdict is "healthy", so that `assert diagnose(my_function)` is a test.
 
     Attributes:
         kind: The kind of code that the candidate was examined as.
         bugs: What makes the candidate ill.
-        notes: Weaknesses that PyTorch's own functions have, too.
+        notes: Conventions that were found out, and weaknesses that PyTorch's own functions have, too.
         wording: The words in which the diagnosis prints.
+        doubts: Why the candidate could not be compared, if no bug was found.
+        examined: What was examined, keys of the table [part] of the sentences.
+        skipped: What was not, though such code may have it.
+        tried: The calls that were tried, where none could be made.
+        question: What the owner of the code could say, as an argument: "causal=True".
+        candidate: What was examined.
+        options: What `diagnose` was told besides, by the names of its arguments.
 
     Example:
-        >>> Diagnosis("softmax")
+        >>> Diagnosis("softmax", examined=("numbers", "mask"), skipped=("gradients",))
         ✓ Nothing wrong was found.
+          Examined: the numbers, masks. Not examined: gradients.
     """
 
     kind: str
     bugs: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
     wording: Wording = ENGLISH
+    doubts: tuple[Finding, ...] = ()
+    examined: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
+    question: str | None = None
+    candidate: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the candidate is healthy, as far as it was examined, or ill, or cannot be compared."""
+        return "ill" if self.bugs else "undecided" if self.doubts else "healthy"
 
     @property
     def healthy(self) -> bool:
-        """Whether no bug was found; notes do not count."""
-        return not self.bugs
+        """Whether the verdict is "healthy"; notes do not count."""
+        return self.verdict == "healthy"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the bugs, then of the notes."""
-        return tuple(each.name for each in (*self.bugs, *self.notes))
+        """The names of the bugs, then of the doubts and the notes."""
+        return tuple(each.name for each in (*self.bugs, *self.doubts, *self.notes))
 
     def __bool__(self) -> bool:
         """`healthy`."""
         return self.healthy
 
     def __repr__(self) -> str:
-        """The findings, one below another."""
-        head = [self.wording.sentence("clinic.healthy")] if self.healthy else [*map(str, self.bugs)]
-        return "\n".join([*head, *(self._note(str(note)) for note in self.notes)])
+        """The findings, one below another, and how far the candidate was examined."""
+        head = [self.wording.sentence("clinic.healthy")] if self.healthy else []
+        found = [*head, *map(str, (*self.bugs, *self.doubts))]
+        return "\n".join(
+            [*found, *(f"  {line}" for line in self.scope()), *(self._note(str(note)) for note in self.notes)]
+        )
+
+    def scope(self) -> list[str]:
+        """What was examined, what was not, which calls were tried, and what the owner could say."""
+        say = self.wording.sentence
+        parts = {"examined": self.examined, "skipped": self.skipped}
+        named = [
+            say(f"clinic.{key}", parts=say("clinic.comma").join(say(f"part.{part}") for part in found))
+            for key, found in parts.items()
+            if found and not self.bugs
+        ]
+        return [
+            *([say("clinic.space").join(named)] if named else []),
+            *(say("clinic.tried", call=call) for call in self.tried),
+            *([say("clinic.question", question=self.question)] if self.question else []),
+        ]
+
+    def as_test(self, build: str | None = None) -> str:
+        """The text of a Python file with a test for each bug, which fails until the bug is mended.
+
+        Args:
+            build: lines of Python that end with `candidate = …`, where what was diagnosed is no function or
+                class that can be imported by its name.
+
+        Raises:
+            ValueError: there is no bug; or `build` is needed.
+
+        Example:
+            >>> from attention_clinic import diagnose
+            >>> diagnosis = diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value)
+            >>> "def test_unscaled():" in diagnosis.as_test("from my_code import candidate")
+            True
+        """
+        return failing_tests(self, build)
+
+    def report(self) -> dict[str, Any]:
+        """The same as what JSON can hold, for other programs.
+
+        Example:
+            >>> Diagnosis("softmax", examined=("numbers",)).report()["verdict"]
+            'healthy'
+        """
+        names = ("verdict", "kind", "examined", "skipped", "tried", "question")
+        found = {place: getattr(self, place) for place in ("bugs", "doubts", "notes")}
+        texts = {place: {each.name: str(each) for each in several} for place, several in found.items()}
+        return {name: getattr(self, name) for name in names} | texts | {"text": str(self)}
 
     def _repr_markdown_(self) -> str:
         """The same for a notebook, with the evidence as code, and with links."""
         parts = [self.wording.sentence("clinic.healthy")] if self.healthy else []
-        for each in (*self.bugs, *self.notes):
+        for each in (*self.bugs, *self.doubts, *self.notes):
             parts.append(self._note(each.explanation) if each in self.notes else each.explanation)
             parts += ["\n".join(["```python", *each.evidence(), "```"])] if each.evidence() else []
             parts.append("  \n".join(each.references("[{0}]({0})".format, "<{0}>".format)))
-        return "\n\n".join(filter(None, parts))
+        return "\n\n".join(filter(None, [*parts, "  \n".join(self.scope())]))
 
     def _note(self, explanation: str) -> str:
-        return self.wording.sentence("clinic.note", note=explanation.removeprefix("✗ "))
+        return self.wording.sentence("clinic.note", note=explanation.lstrip("✗? "))
+
+
+def first_difference(expected: Any, actual: Any) -> tuple[int, ...] | None:
+    """The first place at which two tensors of one shape differ by more than rounding.
+
+    Example:
+        >>> first_difference(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 2.5]]))
+        (0, 1)
+    """
+    if not isinstance(expected, Tensor) or not isinstance(actual, Tensor) or expected.shape != actual.shape:
+        return None
+    one, other = expected.detach().double(), actual.detach().double()
+    apart = ~torch.isclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True)
+    return next((tuple(place) for place in apart.nonzero().tolist()), None)
 
 
 def _short(value: Any) -> str:
     """A small tensor as nested lists, anything else as it prints."""
     if isinstance(value, Tensor):
         value = value.detach()
-        if value.numel() > 60:
+        if value.numel() > _PRINTED:
             return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
         if value.is_floating_point():
             return _rounded(value.tolist())

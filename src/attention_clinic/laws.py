@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Decoder, DecoderAdapter
+from attention_clinic.adapter import Decoder, DecoderAdapter
 from polyhead.modes import evaluation_mode
 
 _DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
@@ -92,7 +92,7 @@ def sample(
     decoder: DecoderAdapter, batch: int = 3, length: int = 11, vocab_size: int | None = None
 ) -> Tensor:
     """Random token ids, always the same; none is the vocabulary's last, so that `other_tokens` can add 1."""
-    vocab_size = vocab_size or decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
+    vocab_size = vocab_size or decoder.vocab_size
     generator = torch.Generator().manual_seed(0)
     return torch.randint(0, max(vocab_size - 1, 1), (batch, length), generator=generator)
 
@@ -134,8 +134,10 @@ def twice(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
 
 
 @Law
-def causality(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
+def causality(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Other tokens in the future change nothing before them."""
+    if decoder.last_alone:
+        return None
     now = ids.shape[1] // 2
     return gap(decoder(ids)[:, :now], decoder(other_tokens(ids, now))[:, :now])
 
@@ -151,10 +153,13 @@ def left_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Padding on the left, another number of tokens in each row, changes nothing."""
     if not decoder.takes("mask"):
         return None
-    batch, length = ids.shape
-    mask = torch.arange(length) > torch.arange(batch)[:, None]
+    return padded(decoder, ids, torch.arange(ids.shape[1]) > torch.arange(len(ids))[:, None])
+
+
+def padded(decoder: DecoderAdapter, ids: Tensor, mask: Tensor, **options: Any) -> Deviation:
+    """How much the tokens of a mask, among padding, differ from the same tokens alone."""
     alone = [decoder(row[None, keep])[0] for row, keep in zip(ids, mask, strict=True)]
-    return gap(torch.cat(alone), decoder(ids, mask=mask)[mask])
+    return gap(torch.cat(alone), decoder(ids, mask=mask, **options)[mask])
 
 
 @Law
@@ -174,7 +179,8 @@ def chunk(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
         return None
     cache, first = decoder.new_cache(), ids.shape[1] // 3
     chunks = [decoder(ids[:, :first], cache=cache), decoder(ids[:, first:], cache=cache)]
-    return gap(decoder(ids), torch.cat(chunks, dim=1))
+    told = [first - 1, -1] if decoder.last_alone else slice(None)
+    return gap(decoder(ids)[:, told], torch.cat(chunks, dim=1))
 
 
 @Law
@@ -229,6 +235,67 @@ def reach(decoder: DecoderAdapter, ids: Tensor) -> float | None:
 
 
 @Law
+def windows(decoder: DecoderAdapter, ids: Tensor) -> float | None:
+    """Each layer reaches as far as the model's configuration says: in how many layers it does not."""
+    declared = declared_windows(decoder.decoder)
+    if declared is None:
+        return None
+    return float(sum(own != said for own, said in zip(*measured_windows(decoder, declared), strict=True)))
+
+
+def declared_windows(decoder: object) -> list[int | None] | None:
+    """The window of each layer, None for a whole one, as `layer_types` and `sliding_window` say."""
+    config = getattr(decoder, "config", decoder)
+    window, types, number = (
+        getattr(config, name, None) for name in ("sliding_window", "layer_types", "num_hidden_layers")
+    )
+    types = types or ["sliding_attention"] * (number or 0)
+    if not isinstance(window, int) or not types or layers_of(decoder, len(types)) is None:
+        return None
+    if not {*types} <= {"sliding_attention", "full_attention"}:
+        return None
+    return [window if each == "sliding_attention" else None for each in types]
+
+
+def layers_of(decoder: object, number: int) -> nn.ModuleList | None:
+    """The list of a model's layers."""
+    parts = decoder.modules() if isinstance(decoder, nn.Module) else ()
+    return next((each for each in parts if isinstance(each, nn.ModuleList) and len(each) == number), None)
+
+
+def measured_windows(decoder: DecoderAdapter, declared: list[int | None]) -> tuple[list[int | None], ...]:
+    """How far each layer's output follows its own input at the first token, and what was declared."""
+    length = 2 * max(window or 1 for window in declared) + 3
+    layers = layers_of(decoder.decoder, len(declared)) or nn.ModuleList()
+    return [_window(decoder, layer, length) for layer in layers], declared
+
+
+def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | None:
+    outputs = list[Tensor]()
+
+    def disturb(_: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        x = args[0] if args else options["hidden_states"]
+        first, others = x.split([1, x.shape[-2] - 1], dim=-2)
+        x = torch.cat((first + len(outputs) * torch.arange(x.shape[-1]).sin(), others), dim=-2)
+        return ((x, *args[1:]), options) if args else (args, {**options, "hidden_states": x})
+
+    def keep(_: nn.Module, args: Any, output: Any) -> None:
+        outputs.append(output[0] if isinstance(output, tuple) else output)
+
+    ids = sample(decoder, 1, length)
+    decoder(ids)
+    hooks = layer.register_forward_pre_hook(disturb, with_kwargs=True), layer.register_forward_hook(keep)
+    try:
+        for _ in range(2):
+            decoder(ids)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    moved = (outputs[0] != outputs[1]).any(dim=-1).flatten(0, -2).any(dim=0).tolist()
+    return None if moved[-1] else max([0, *(place for place, each in enumerate(moved) if each)]) + 1
+
+
+@Law
 def batch(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """A sequence is the same alone and amid others, of which there may be as many as heads."""
     length = ids.shape[1]
@@ -237,7 +304,8 @@ def batch(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
         rows, place = other_tokens(ids[:1].expand(size, -1)), size // 2
         mask = torch.arange(length) >= torch.arange(size)[:, None] % length
         rows[place], mask[place] = ids[0], True
-        return decoder(rows, **{"mask": mask} if decoder.takes("mask") else {})[place]
+        options: dict[str, Any] = {"mask": mask} if decoder.takes("mask") else {}
+        return decoder(rows, **options)[place]
 
     alone, *others = [amid(size) for size in range(1, 9)]
     return gap(alone.expand(len(others), *alone.shape), torch.stack(others))
@@ -253,6 +321,20 @@ def train(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     if gap(first, second) and not gap(decoder(ids), decoder(ids)):
         return None
     return gap(decoder(ids), first)
+
+
+@Law
+def right_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+    """Padding on the right, another number of tokens in each row, changes nothing."""
+    if not decoder.takes("mask"):
+        return None
+    return padded(decoder, ids, torch.arange(ids.shape[1], 0, -1) > torch.arange(len(ids))[:, None])
+
+
+@Law
+def hears(decoder: DecoderAdapter, ids: Tensor) -> float:
+    """Other tokens, later ones too, change the first: 1.0 where they do not."""
+    return float(not gap(decoder(ids)[:, 0], decoder(other_tokens(ids, 1))[:, 0]))
 
 
 def undropped(module: nn.Module) -> nn.Module:
@@ -287,3 +369,5 @@ LAWS = {
     each.__name__: each
     for each in (twice, causality, past, left_pad, step, chunk, shift, look, docs, reach, batch, train)
 }
+# Of models that see both ways, and of those that say which of their layers have a window.
+FURTHER = {each.__name__: each for each in (hears, right_pad, windows)}

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic import small_bugs
-from attention_clinic.arguments import DecoderAdapter
+from attention_clinic.adapter import DecoderAdapter
 from attention_clinic.laws import Deviation, gap
 from attention_clinic.planted import CLASSES
 from attention_clinic.small import SmallDecoder

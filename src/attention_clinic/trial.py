@@ -16,15 +16,48 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from attention_clinic.diagnosis import Finding
 
 SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Meant:
+    """What the owner of a candidate says that it is meant to be; None is left to the clinic to find out.
+
+    Attributes:
+        causal: Whether each token sees itself and those before it alone, without being given a mask.
+        mask: What masks are: "keeps" if True may be seen, "hides" if True is hidden, "additive" for numbers.
+        rope: How rotary positions pair numbers: "halves" or "neighbours".
+        residual: Whether the input is added to the output.
+
+    Example:
+        >>> Meant(causal=True)
+        Meant(causal=True, mask=None, rope=None, residual=None)
+    """
+
+    causal: bool | None = None
+    mask: str | None = None
+    rope: str | None = None
+    residual: bool | None = None
+
+    def said(self) -> dict[str, Any]:
+        """What is not None."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def __post_init__(self) -> None:
+        """Refuse words that mean nothing."""
+        for name, words in (("mask", ("keeps", "hides", "additive")), ("rope", ("halves", "neighbours"))):
+            if getattr(self, name) not in (None, *words):
+                raise ValueError(f"{name} must be one of {', '.join(words)}, got {getattr(self, name)!r}")
 
 
 class CallFailed(Exception):
@@ -52,7 +85,9 @@ class Trial:
     """Calls of a candidate, each with a time limit, and their side effects.
 
     `conduct` has a finding for each side effect so far: "prints", "mutates", "reseeds", "settings". Random
-    numbers, gradients, the default dtype and warnings are restored after each call.
+    numbers, gradients, the default dtype and warnings are restored after each call. `examined`, `skipped`,
+    `tried` and `question` are what the examination hands to the `Diagnosis` beside its findings. `made` is
+    Python for what is called, made of `candidate`; `recorded` has the `Call` that each output came from.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -61,12 +96,19 @@ class Trial:
         ✗ It prints: torch.Size([2])
     """
 
-    def __init__(self, candidate: Any, seconds: float = SECONDS, quiet: bool = True) -> None:
-        """Take the candidate; if `quiet`, what it prints is captured."""
+    def __init__(
+        self, candidate: Any, seconds: float = SECONDS, quiet: bool = True, meant: Meant | None = None
+    ) -> None:
+        """Take the candidate and what it is meant to be; if `quiet`, what it prints is captured."""
         self.candidate, self.seconds, self.quiet = candidate, seconds, quiet
+        self.meant = meant or Meant()
+        self.examined, self.skipped, self.tried = list[str](), list[str](), list[str]()
+        self.question: str | None = None
+        self.made = "candidate"
+        self.recorded: Any = WeakIdKeyDictionary()
         self.conduct: dict[str, Finding] = {}
         self.printed = io.StringIO()
-        self.calls = 0
+        self.calls, self.imported = 0, False
         self.began = time.monotonic()
 
     @property
@@ -85,12 +127,18 @@ class Trial:
         copies = {name: value.clone() for name, value in tensors.items()}  # a clone hands its gradient on
         passed = {**inputs, **copies}
         self.calls += 1
+        num_modules = len(sys.modules)
         try:
             with self._watched():
                 positional = [passed[i] for i in range(len(args))]
                 named = {name: passed[name] for name in kwargs}
                 return call_with_timeout(self.seconds, lambda: function(*positional, **named))
         except TimeIsUp:
+            if (
+                len(sys.modules) > num_modules and not self.imported
+            ):  # PyTorch, too, imports much on first use
+                self.imported = True
+                return self.call(function, *args, **kwargs)
             finding = Finding("never_ends", _named(kwargs), details={"seconds": self.seconds})
             raise CallFailed(finding) from None
         except (Exception, SystemExit, GeneratorExit) as error:

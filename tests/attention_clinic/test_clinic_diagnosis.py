@@ -32,7 +32,11 @@ def slopes(num_heads):
 
 
 def test_the_evidence_is_the_smallest_input_with_what_is_right_and_what_came():
-    (bug,) = (bug for bug in clinic.diagnose(inverted, seconds=60.0).bugs if bug.name == "mask_inverted")
+    (bug,) = (
+        bug
+        for bug in clinic.diagnose(inverted, mask="keeps", seconds=60.0).bugs
+        if bug.name == "mask_inverted"
+    )
     assert bug.input["query"].shape == (1, 1, 4)
     assert bug.input["key"].shape == (1, 2, 4)
     assert bug.input["mask"].tolist() == [[[False, True]]]
@@ -44,7 +48,7 @@ def test_the_evidence_is_the_smallest_input_with_what_is_right_and_what_came():
 
 
 def test_it_prints_english_with_a_public_thread_and_no_address_of_anybodys_text():
-    diagnosis = clinic.diagnose(inverted)
+    diagnosis = clinic.diagnose(inverted, mask="keeps")
     first, second, *_ = str(diagnosis).splitlines()
     assert first == SENTENCES["check.mask_inverted"]
     assert second.startswith("  query = [[[")
@@ -59,7 +63,9 @@ def test_a_table_of_addresses_and_other_sentences_can_be_given():
         def sentence(self, key, **details):
             return super().sentence(key, **details).upper()
 
-    diagnosis = clinic.diagnose(inverted, wording=Shouted({"mask_inverted": "guide.html#masks"}))
+    diagnosis = clinic.diagnose(
+        inverted, mask="keeps", wording=Shouted({"mask_inverted": "guide.html#masks"})
+    )
     assert str(diagnosis).startswith(SENTENCES["check.mask_inverted"].upper())
     assert "  READ: GUIDE.HTML#MASKS" in str(diagnosis)
     assert "[GUIDE.HTML#MASKS](GUIDE.HTML#MASKS)" in diagnosis._repr_markdown_()
@@ -84,11 +90,13 @@ def test_a_healthy_candidate_is_true_and_may_have_notes():
     assert diagnosis.healthy
     assert diagnosis.bugs == ()
     assert diagnosis.names == ("nan_leak",)
-    first, second, *_ = str(diagnosis).splitlines()
+    first, second, third, *_ = str(diagnosis).splitlines()
     assert first == HEALTHY
-    assert second.startswith("Note: NaN in a value")
-    assert not clinic.diagnose(inverted)
-    assert str(clinic.diagnose(polyhead.scaled_dot_product_attention)) == HEALTHY
+    assert second == "  Examined: the numbers, masks, queries without a key."
+    assert third.startswith("Note: NaN in a value")
+    assert not clinic.diagnose(inverted, mask="keeps")
+    assert "mask_hides" in clinic.diagnose(inverted).names
+    assert str(clinic.diagnose(polyhead.scaled_dot_product_attention)).startswith(f"{HEALTHY}\n  Examined")
 
 
 def test_a_large_tensor_is_told_by_its_shape_and_small_ones_by_four_digits():

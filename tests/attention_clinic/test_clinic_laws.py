@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attention_clinic import laws, planted
-from attention_clinic.arguments import DecoderAdapter, NoLogits
+from attention_clinic.adapter import DecoderAdapter, NoLogits
 from attention_clinic.laws import LAWS, Deviation, gap
 from polyhead import Decoder, DecoderOnly, SinusoidalPositions, TokenEmbedding
 from polyhead_course.words import show

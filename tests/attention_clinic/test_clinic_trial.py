@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import signal
 import sys
 import threading
@@ -74,6 +75,19 @@ def test_outside_the_main_thread_too(candidate, tracer):
     thread.start()
     thread.join(20)
     assert found == [{"never_ends"}, tracer]
+
+
+def test_what_is_imported_on_first_use_is_not_held_against_the_code(tmp_path, monkeypatch):
+    for number in range(5):
+        (tmp_path / f"slow_part_{number}.py").write_text("import time; time.sleep(0.2)", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def candidate(query, key, value):
+        for number in range(5):
+            importlib.import_module(f"slow_part_{number}")
+        return attend(query, key, value)
+
+    assert clinic.diagnose(candidate, kind="attention", seconds=0.7)
 
 
 def test_an_alarm_that_was_set_before_still_rings():

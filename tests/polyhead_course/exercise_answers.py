@@ -364,8 +364,8 @@ WRONG = {
         ("waves_from_one", waves(right_speed, start=1)),
         ("waves_speed", waves(lambda pair, dim, size: pair / 2 / size)),
         ("waves_speed", waves(lambda pair, dim, size: 2 * pair / size)),
-        ("waves_speed", waves(lambda pair, dim, size: pair / (size - 2))),
-        ("waves_speed", waves(lambda pair, dim, size: dim / size)),
+        ("waves_to_the_end", waves(lambda pair, dim, size: pair / (size - 2))),
+        ("waves_odd", waves(lambda pair, dim, size: dim / size)),
         ("waves_speed", waves(lambda pair, dim, size: 2 * dim / size)),
     ],
     checks.rms_norm: [

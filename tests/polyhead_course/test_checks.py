@@ -161,7 +161,7 @@ ODD = {
     "first head alone": (checks.multi_head, lambda x, heads, W_O: outputs(x, heads)[0], "(2, 5, 12)",
         "(2, 5, 4)"),
     "one more": (checks.attention, lambda *inputs: attend(*inputs) + 1, "by up to 1."),
-    "NaN": (checks.attention, lambda *inputs: attend(*inputs) * math.nan, "by up to nan."),
+    "NaN": (checks.attention, lambda *inputs: attend(*inputs) * math.nan, "is NaN."),
     "another layer": (checks.encoder_layer, lambda *inputs: layer()(*inputs) - 2, "by up to 2."),
     "ones for a row that sees nothing": (checks.masked_attention, lambda q, k, v, mask: sdpa(q, k, v, mask)
         + ~mask.any(-1, keepdim=True), "by up to 1."),

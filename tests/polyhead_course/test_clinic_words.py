@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+import attention_clinic
 from attention_clinic import planted
 from attention_clinic.diagnosis import ENGLISH, SENTENCES
 from polyhead_course import words
@@ -34,6 +36,15 @@ def test_it_prints_in_the_language_that_is_set_when_it_is_printed():
         assert text("clinic.section", section="02-masks.ipynb#polarity") in printed
         assert "https://github.com/rasbt/LLMs-from-scratch/issues/1061" in printed
         assert "[02-masks.ipynb#polarity](02-masks.ipynb#polarity)" in diagnosis._repr_markdown_()
+
+
+def test_sections_are_pages_of_a_site_that_is_given():
+    wording = replace(WORDING, site="https://example.org/book/{language}/")
+    diagnosis = attention_clinic.diagnose(inverted, mask="keeps", wording=wording)
+    for code in LANGUAGES:
+        set_language(code)
+        page = f"https://example.org/book/{code}/02-masks.html#polarity"
+        assert text("clinic.section", section=page) in str(diagnosis)
 
 
 def test_the_clinics_sentences_are_translated_and_no_others():

@@ -1,4 +1,4 @@
-"""Decoders, (token_ids, mask, cache) to logits: which laws they break, and which bug breaks them so."""
+"""Decoders and encoders, token ids to logits: which laws they break, and which bug breaks them so."""
 
 from __future__ import annotations
 
@@ -11,9 +11,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import DecoderAdapter, NoLogits, WithoutDropout
+from attention_clinic.adapter import DecoderAdapter, NoLogits, awakened, is_meant_causal
+from attention_clinic.arguments import WithoutDropout
 from attention_clinic.diagnosis import Finding
-from attention_clinic.laws import LAWS, Deviation, gap, other_tokens, sample, undropped
+from attention_clinic.laws import (
+    FURTHER,
+    LAWS,
+    Deviation,
+    declared_windows,
+    gap,
+    measured_windows,
+    other_tokens,
+    padded,
+    sample,
+    undropped,
+)
 from attention_clinic.same_weights import parity_names
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
@@ -30,11 +42,13 @@ class Exam:
         self.trial, self.named, self.batch = trial, set[str](), 3
         self.plain: dict[object, Tensor] = {}
         self.decoder = DecoderAdapter(decoder, trial.call)
-        self.vocab_size = self.decoder(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
+        self.vocab_size = self.decoder.vocab_size
 
     def broken(self, law: str, batch: int = 3, length: int = 11) -> Deviation | None:
         """How far a law is broken; None if it holds or does not apply."""
-        return LAWS[law](self.decoder, batch, length, self.vocab_size) or None
+        found = {**LAWS, **FURTHER}[law](self.decoder, batch, length, self.vocab_size)
+        (self.trial.skipped if found is None else self.trial.examined).append(_PARTS.get(law, law))
+        return found or None
 
     def shown(self, name: str, law: str) -> Finding:
         """The finding, with the smallest input that shows it."""
@@ -88,16 +102,56 @@ def finding_of(name: str, law: str, found: Deviation) -> Finding:
     return Finding(name, given, expected, actual, details)
 
 
+# What a law examines, as a diagnosis says it.
+_PARTS = {
+    "twice": "numbers", "past": "order", "hears": "order", "left_pad": "padding", "right_pad": "padding",
+    "step": "cache", "chunk": "cache", "shift": "positions", "look": "weights", "docs": "documents",
+    "reach": "window", "windows": "window", "train": "dropout",
+}  # fmt: skip
 _FUTURE = {"causal_open", "causal_train_only", "sees_ahead", "causal_inverted"}
 
 
 def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
     """The bug behind each law that is broken; the law itself, where that is not known."""
+    if trial.meant.causal is False:
+        yield from diagnose_encoder(trial)
+        return
+    yield from _examine(trial, _REASONS)
+
+
+def diagnose_encoder(trial: Trial) -> Iterator[Finding]:
+    """The same for a model in which every token may see all."""
+    yield from _examine(trial, _OF_ENCODERS)
+    if trial.meant.causal is None and is_meant_causal(trial.candidate) is None:
+        trial.question = "causal=True"
+        yield Finding("causal_unknown")
+
+
+def sees_both_ways(model: Any, causal: bool | None) -> bool:
+    """Whether a model is an encoder: each token depends on all, and nobody means it to be causal."""
+    meant = is_meant_causal(model) if causal is None else causal
+    if meant is not None and (meant or causal is False):
+        return not meant
+    try:
+        exam = Exam(Trial(model), awakened(model).eval())
+        with torch.no_grad():
+            return exam.moves(-1, None)[0] and exam.moves(0, 1)[-1]
+    except (CallFailed, NoLogits):
+        return False
+
+
+Reasons = dict[str, Callable[[Exam], "list[str | Finding]"]]
+
+
+def _examine(trial: Trial, reasons: Reasons) -> Iterator[Finding]:
     decoder = trial.call(trial.candidate) if inspect.isclass(trial.candidate) else trial.candidate
+    own, made = awakened(decoder), "candidate" if decoder is trial.candidate else "candidate()"
+    trial.made = made if own is decoder else f"awakened({made})"
+    decoder = own
     module = decoder if isinstance(decoder, nn.Module) else nn.Identity()
     with evaluation_mode(module), torch.no_grad():
         try:
-            yield from _findings(Exam(trial, decoder))
+            yield from _findings(Exam(trial, decoder), reasons)
         except NoLogits as error:
             if isinstance(error.output, Tensor):
                 shapes = {"expected": error.expected, "actual": tuple(error.output.shape)}
@@ -106,33 +160,37 @@ def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
                 yield Finding("no_tensor", details={"kind": type(error.output).__name__})
 
 
-def _findings(exam: Exam) -> Iterator[Finding]:
+def _findings(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
     if not exam.broken("twice"):
-        yield from _lawful(exam)
+        yield from _lawful(exam, reasons)
         return
     with WithoutDropout():
         name = "not_deterministic" if exam.broken("twice") else "dropout_in_eval"
     yield exam.shown(name, "twice")
     if name == "dropout_in_eval":
         with WithoutDropout():
-            yield from _lawful(exam)
+            yield from _lawful(exam, reasons)
 
 
-def _lawful(exam: Exam) -> Iterator[Finding]:
+def _lawful(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
     """Test every law but `twice`; with one sequence where those of a batch depend on one another."""
     exam.batch = 1 if exam.broken("batch") else 3
     ids = exam.ids(4)
     if (logits := exam.decoder(ids)).isnan().any():
         yield Finding("mask_nan", {"token_ids": ids}, None, logits[0, :, :SHOWN])
         return
-    for law, reasons in _REASONS.items():
+    if exam.decoder.takes("mask") and exam.decoder.mask_form[0]:
+        yield Finding("mask_inverted" if exam.trial.meant.mask == "keeps" else "mask_hides")
+    for law, reason in reasons.items():
         try:
             if exam.broken(law, 3 if law == "batch" else exam.batch):
-                yield from _new(exam, law, reasons(exam))
+                yield from _new(exam, law, reason(exam))
         except CallFailed as stop:
             if stop.finding.name == "never_ends":
                 raise
             yield from _new(exam, law, [stop.finding])
+    if reasons is _OF_ENCODERS:
+        return
     if not exam.named & {"causal_inverted", "raises"} and not exam.moves(-1, None, length=2)[-1]:
         yield from _new(exam, "past", ["causal_strict"])
     for name, deviation in parity_names(exam.decoder, exam.named, exam.ids(11, 3)):
@@ -177,27 +235,34 @@ def _causality(exam: Exam) -> list[str | Finding]:
 
 def _left_pad(exam: Exam) -> list[str | Finding]:
     ids = exam.ids(6)
-    padded, mask = torch.cat((ids[:, :2], ids), dim=1), torch.arange(8)[None] >= 2
+    longer, mask = torch.cat((ids[:, :2], ids), dim=1), torch.arange(8)[None] >= 2
 
     def padded_logits(ids: Tensor) -> Tensor:
         return exam.decoder(ids, mask=mask)[:, 2:]
 
-    output, found = padded_logits(padded), list[str | Finding]()
+    output, found = padded_logits(longer), list[str | Finding]()
     if not gap(exam.decoder(ids), output):
         return [] if exam.batch == 1 else ["differs"]
+    if exam.decoder.expects_positions:
+        places = (mask.long().cumsum(dim=-1) - 1).clamp(min=0)
+        if not padded(exam.decoder, longer, mask, positions=places):
+            return ["positions_by_caller"]
     if output.isnan().any():
         return ["mask_nan"]
     if exam.named & {"causal_inverted"}:  # a row that sees nothing may have become an average of all
         return []
-    if gap(output, padded_logits(other_tokens(padded, 0, 2))):
-        hears = gap(output[:, -1], padded_logits(other_tokens(padded, 2, -1))[:, -1])
+    if gap(output, padded_logits(other_tokens(longer, 0, 2))):
+        hears = gap(output[:, -1], padded_logits(other_tokens(longer, 2, -1))[:, -1])
+        blind = exam.moves(2, None, 8, mask=mask)[1] or not exam.moves(0, 1, 8, mask=mask)[1]
+        if hears and blind and not exam.named & _FUTURE:
+            return ["padding_hides_queries"]
         found.append("padding_ignored" if hears else "mask_inverted")
     with_mask, without = (exam.moves(-1, None, 8, **options)[2:] for options in ({"mask": mask}, {}))
     if sum(with_mask) > sum(without):
         found.append("padding_replaces_causal")
     if found:
         return found
-    if gap(exam.decoder(ids[:, :1]), exam.decoder(padded[:, 1:3], mask=mask[:, 1:3])[:, 1:]):
+    if gap(exam.decoder(ids[:, :1]), exam.decoder(longer[:, 1:3], mask=mask[:, 1:3])[:, 1:]):
         return ["positions_ignore_padding"]
     if exam.decoder.takes("positions"):
         return [] if exam.broken("shift", 1) else ["differs"]
@@ -213,7 +278,7 @@ def _cached(exam: Exam) -> list[str | Finding]:
     def first_new_moves(start: int, stop: int | None, length: int = length) -> bool:
         return exam.moves(start, stop, length, cached=cached)[0]
 
-    for size in (cached + 1, length):
+    for size in (cached + 1, length)[: 2 - exam.decoder.last_alone]:
         if "causal_inverted" in seen or first_new_moves(cached - 1, cached, size):
             continue
         if first_new_moves(0, 1, size):
@@ -222,6 +287,8 @@ def _cached(exam: Exam) -> list[str | Finding]:
             return ["cache_hidden"]
     if seen:
         return []
+    if exam.decoder.last_alone:
+        return ["cache_positions"] if _counts_anew(exam) else ["differs"]
     if first_new_moves(length - 1, None):
         return ["cache_open"]
     if exam.moves(length - 1, None, length, cached=cached)[-2]:
@@ -285,7 +352,31 @@ def _train(exam: Exam) -> list[str | Finding]:
     return ["causal_eval_only"] if leaks and not _leaks(exam.decoder, exam.ids(11)) else ["differs"]
 
 
-_REASONS: dict[str, Callable[[Exam], list[str | Finding]]] = {
+def _right_pad(exam: Exam) -> list[str | Finding]:
+    ids = exam.ids(8)
+    mask = torch.arange(8)[None] < 6
+    output, other = (exam.decoder(each, mask=mask)[:, :6] for each in (ids, other_tokens(ids, 6)))
+    if output.isnan().any():
+        return ["mask_nan"]
+    if not gap(output, other):
+        return ["differs"]
+    if not gap(output[:, 0], exam.decoder(other_tokens(ids, 1, 6), mask=mask)[:, 0]):
+        return ["mask_inverted"]
+    acts = gap(exam.decoder(ids)[:, 6:], exam.decoder(ids, mask=mask)[:, 6:])
+    return ["padding_hides_queries" if acts else "padding_ignored"]
+
+
+def _windows(exam: Exam) -> list[str | Finding]:
+    if exam.named & _FUTURE:
+        return []
+    own, said = measured_windows(exam.decoder, declared_windows(exam.decoder.decoder) or [])
+    gaps = {o - s for o, s in zip(own, said, strict=True) if o is not None and s is not None}
+    if [each is None for each in own] == [each is None for each in said] and len(gaps) == 1:
+        return [{1: "window_one_more", -1: "window_one_less"}.get(gaps.pop(), "differs")]
+    return ["window_ignored" if not any(own) else "window_wrong_layers"]
+
+
+_REASONS: Reasons = {
     "causality": _causality,
     "past": lambda exam: [] if "causal_inverted" in exam.named else ["differs"],
     "left_pad": _left_pad,
@@ -297,4 +388,12 @@ _REASONS: dict[str, Callable[[Exam], list[str | Finding]]] = {
     "reach": _reach,
     "batch": lambda _: ["batch_mixed"],
     "train": _train,
+    "windows": _windows,
+}
+_OF_ENCODERS: Reasons = {
+    "hears": lambda _: ["differs"],
+    "right_pad": _right_pad,
+    "look": _REASONS["look"],
+    "batch": _REASONS["batch"],
+    "train": lambda exam: ["differs"] if exam.learning() is not None else [],
 }

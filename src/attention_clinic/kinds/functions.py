@@ -1,10 +1,9 @@
-"""Functions of tensors: RMSNorm, the softmax of scores, and heads in the batch, apart, joined or repeated."""
+"""Functions of tensors: the softmax of scores, and heads in the batch, apart, joined or repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,53 +17,10 @@ from polyhead.functional import masked_softmax
 from polyhead.masks import padding_mask
 from polyhead.multi_head.transposed import transpose_output, transpose_qkv
 
-RMS = roles(
-    x="hidden_states inputs input t tokens h", weight="w gamma scale g gain", eps="epsilon variance_epsilon e"
-)
 SOFTMAX = roles(
     scores="x s logits attn_scores input inputs", mask="m attn_mask attention_mask keep allowed visible",
     valid_lens="valid_len lengths lens",
 )  # fmt: skip
-
-# The stages of RMSNorm: for each a name, "" where it is right, and what it does.
-_CENTRINGS = [
-    ("", {"centred": False, "unbiased": False}), ("rms_mean", {"centred": True, "unbiased": False}),
-    ("rms_mean", {"centred": True, "unbiased": True}),
-]  # fmt: skip
-_ROOTS: list[tuple[str, Callable[[Tensor, float], Tensor]]] = [
-    ("", lambda squares, eps: (squares + eps).sqrt()),
-    ("rms_eps", lambda squares, eps: squares.sqrt()),
-    ("rms_eps", lambda squares, eps: squares.sqrt() + eps),
-    ("rms_eps", lambda squares, eps: squares.sqrt().clamp(min=eps)),
-    ("rms_eps", lambda squares, eps: (squares + eps**2).sqrt()),
-]
-_AXES: list[tuple[str, tuple[int, ...]]] = [
-    ("", (-1,)), ("rms_axis", (-2,)), ("rms_axis", (0,)), ("rms_axis", (-2, -1)), ("rms_axis", (0, 1, 2)),
-]  # fmt: skip
-_FACTORS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
-    ("", lambda weight: weight),
-    ("rms_no_weight", torch.ones_like),
-    ("rms_offset", lambda weight: 1 + weight),
-]
-
-
-def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:
-    """Weight · x / √(mean of x² over the features + eps), with an eps that counts."""
-    x, weight = samples((batch, num_tokens, size), (size,), digits=digits)
-
-    def normed(axes: Any, root: Any, factor: Any, centred: bool, unbiased: bool) -> Tensor:
-        middle = x - x.mean(dim=axes, keepdim=True) if centred else x
-        squares = middle.square().mean(dim=axes, keepdim=True)
-        count = middle.numel() / squares.numel()
-        squares = squares * (count / (count - 1)) if unbiased and count > 1 else squares
-        return factor(weight) * middle / root(squares, eps)
-
-    def mistakes() -> Named:
-        for names, (centring, *stages) in choices(_CENTRINGS, _AXES, _ROOTS, _FACTORS, most=3):
-            yield names, normed(*stages, **centring)
-
-    right = normed(_AXES[0][1], _ROOTS[0][1], _FACTORS[0][1], **_CENTRINGS[0][1])
-    return Case({"x": x, "weight": weight, "eps": eps}, right, mistakes)
 
 
 def softmax(
@@ -146,3 +102,31 @@ def repeat(
         yield ("kv_tiled",), x.repeat(1, groups, 1, 1)
 
     return Case({"x": x, "groups": groups}, x.repeat_interleave(groups, dim=1), mistakes)
+
+
+LATENT = roles(
+    q_nope="query_nope q_pass q_c", q_rope="q_pe q_rot query_rope q_r", k_nope="key_nope k_pass k_c",
+    k_rope="k_pe k_rot key_rope k_r", value="v values value_states",
+)  # fmt: skip
+
+
+def latent(
+    batch: int, heads: int, tokens: int, nope: int, rope: int, value: int, digits: int | None = None
+) -> Case:
+    """Multi-head latent attention: keys in two parts, of which all heads share the rotary one."""
+    shapes = ((batch, heads, tokens, size) for size in (nope, rope, nope))
+    values = samples(*shapes, (batch, 1, tokens, rope), (batch, heads, tokens, value), digits=digits)
+    q_nope, q_rope, k_nope, k_rope, v = values
+    content, place = q_nope @ k_nope.mT, q_rope @ k_rope.mT
+
+    def mixed(scores: Tensor, size: int) -> Tensor:
+        return (scores / size**0.5).softmax(dim=-1) @ v
+
+    def mistakes() -> Named:
+        parts = [("", content + place), ("latent_rope_missing", content), ("latent_nope_missing", place)]
+        scales = [("latent_scale", size) for size in (nope, rope, value)]
+        scales += [("", nope + rope), ("unscaled", 1), ("no_root", (nope + rope) ** 2)]
+        for names, (scores, size) in choices(parts, scales):
+            yield names, mixed(scores, size)
+
+    return Case(dict(zip(LATENT, values, strict=True)), mixed(content + place, nope + rope), mistakes)

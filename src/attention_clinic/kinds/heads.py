@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_clinic.arguments import Subject, roles, signature
-from attention_clinic.cases import Case, Named, answer, case_finding, examine, samples
+from attention_clinic.cases import Case, Named, Names, answer, case_finding, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, WEIGHING, weigh
 from attention_clinic.kinds.modules import Reading, of_matrices
@@ -47,6 +47,51 @@ def _across(x: Tensor, heads: int) -> Tensor:
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
+Turn = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What stands around the attention of a module, and may: norms, a residual, rotary positions, causality.
+
+    Attributes:
+        before: A norm of the queries' tokens, and one of the keys' and values'.
+        residual: Whether the tokens are added to the output: "" for no, "raw", or "normed" as they come in.
+        after: A norm of the output.
+        turns: Rotary positions of queries and of keys, for (batch, heads, num_tokens, head_dim).
+        pattern: Which tokens see which, by their number.
+        names: What is wrong with that.
+        blind: What a query gets that sees nothing: "nan", "zero", or "uniform", the average.
+    """
+
+    before: tuple[nn.Module, nn.Module] | None = None
+    residual: str = ""
+    after: nn.Module | None = None
+    turns: tuple[Turn, Turn] | None = None
+    pattern: Callable[[int], Tensor] | None = None
+    names: Names = ()
+    blind: str = "nan"
+
+    def enter(self, inputs: Inputs) -> Inputs:
+        """The tokens that are projected."""
+        if self.before is None:
+            return inputs
+        query, key, value = (norm(x) for norm, x in zip((*self.before, self.before[1]), inputs, strict=True))
+        return query, key, value
+
+    def leave(self, output: Tensor, inputs: Inputs) -> Tensor:
+        """What becomes of the output."""
+        added = {"raw": inputs, "normed": self.enter(inputs) if self.residual else inputs}.get(self.residual)
+        output = output if added is None else output + added[0]
+        result: Tensor = output if self.after is None else self.after(output)
+        return result
+
+    def seen(self, queries: int, keys: int) -> Tensor | None:
+        """The pattern of so many tokens."""
+        return self.pattern(queries) if self.pattern is not None and queries == keys else None
+
+
+PLAIN = Frame()
 
 
 @dataclass(frozen=True)
@@ -62,6 +107,7 @@ class Recipe:
         hiding: How the mask is applied, a key of `HIDING` or "mask_tiled".
         weighing: How scores become weights, a key of `WEIGHING`.
         projects_output: Whether there is an output projection.
+        scales_after: Whether weights, not scores, are divided by the root.
         batch_second: Whether tokens are (num_tokens, batch, embed_dim).
     """
 
@@ -73,25 +119,34 @@ class Recipe:
     hiding: str = ""
     weighing: str = ""
     projects_output: bool = True
+    scales_after: bool = False
     batch_second: bool = False
 
-    def output(self, reading: Reading, inputs: Inputs, mask: Tensor | None) -> Tensor | None:
+    def output(
+        self, reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame = PLAIN
+    ) -> Tensor | None:
         """What the recipe gives with these projections; None if the sizes do not allow its mistake."""
         try:
-            return self._output(reading, inputs, mask)
+            return frame.leave(self._output(reading, frame.enter(inputs), mask, frame), inputs)
         except RuntimeError:
             return None
 
-    def _output(self, reading: Reading, inputs: Inputs, mask: Tensor | None) -> Tensor:
+    def _output(self, reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame) -> Tensor:
         tokens = [x.transpose(0, 1) if self.batch_second else x for x in inputs]
         counts = (reading.num_heads, *[reading.num_kv_heads] * 2)
+        projected = [reading.project(number, x) for number, x in zip(self.projections, tokens, strict=True)]
         query, key, value = (
-            self.split(reading.project(number, x), count)
-            for number, x, count in zip(self.projections, tokens, counts, strict=True)
+            self.split(reading.normed(number, x), count)
+            for number, (x, count) in enumerate(zip(projected, counts, strict=True))
         )
+        query, key = reading.normed(0, query), reading.normed(1, key)
+        if frame.turns is not None:
+            query, key = (turn(x) for turn, x in zip(frame.turns, (query, key), strict=True))
         key, value = (self.repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
         scores = query @ key.mT / self.divisor(reading.head_dim, reading.embed_dim)
-        output = self.join(_weights(scores, mask, self.hiding, self.weighing) @ value)
+        weights = _weights(scores, mask, frame, self.hiding, self.weighing)
+        weights = weights / math.sqrt(reading.head_dim) if self.scales_after else weights
+        output = self.join(weights @ value)
         output = reading.project(3, output) if self.projects_output else output
         return output.transpose(0, 1) if self.batch_second else output
 
@@ -114,50 +169,62 @@ _DIVISORS: list[Mistake] = [
     ("model_root", {"divisor": lambda head_dim, embed_dim: math.sqrt(embed_dim)}),
     ("no_root", {"divisor": lambda head_dim, embed_dim: head_dim}),
     ("scale_multiplied", {"divisor": lambda head_dim, embed_dim: 1 / math.sqrt(head_dim)}),
+    ("scaled_after", {"divisor": lambda head_dim, embed_dim: 1.0, "scales_after": True}),
 ]
 _SHARED: list[Mistake] = [
     ("shared_projection", {"projections": order}) for order in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
 ]
 _GROUPS: list[Mistake] = [("kv_tiled", {"repeat": lambda x, groups: x.repeat(1, groups, 1, 1)})]
 _HIDING: list[Mistake] = [(name, {"hiding": name}) for name in (*HIDING, "mask_tiled") if name]
+# Where causality is all that hides; without it, or inverted, it is another pattern.
+_HIDING_CAUSE = [each for each in _HIDING if each[0] in ("mask_after", "mask_added", "mask_zero")]
 _WEIGHING: list[Mistake] = [(name, {"weighing": name}) for name in WEIGHING if name]
 _LAST: list[Mistake] = [("no_output_projection", {"projects_output": False})]
 _ORDERS: list[Mistake] = [("batch_first", {"batch_second": True})]
 
 
-def outputs(reading: Reading, inputs: Inputs, mask: Tensor | None, most: int = 2) -> Named:
-    """What multi-head attention gives with up to `most` mistakes; without any first, under no name."""
+def recipes(reading: Reading, hidden: str, most: int = 2, least: int = 0) -> Iterator[tuple[Names, Recipe]]:
+    """Recipes with `least` to `most` mistakes, those that such projections and such hiding can have.
+
+    `hidden` says what hides: "" for nothing, "pattern" for causality alone, "mask" for a mask as well.
+    """
     groups = _GROUPS if reading.num_heads != reading.num_kv_heads else []
-    hiding = [] if mask is None else _HIDING
-    stages = (_SPLITS, _DIVISORS, _SHARED, groups, hiding, _WEIGHING, _LAST, _ORDERS)
-    for count in range(most + 1):
+    hiding = {"": [], "pattern": _HIDING_CAUSE, "mask": _HIDING}[hidden]
+    last = [] if reading.pairs[3] is None else _LAST
+    stages = (_SPLITS, _DIVISORS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
+    for count in range(least, most + 1):
         for chosen in itertools.combinations(stages, count):
             for mistakes in itertools.product(*chosen):
                 names = tuple(name for name, _ in mistakes)
                 if "one_head" in names:  # of which head_dim and embed_dim are the same
                     names = tuple(name for name in names if name != "model_root")
-                recipe = Recipe(**{field: value for _, change in mistakes for field, value in change.items()})
-                output = recipe.output(reading, inputs, mask)
-                if output is not None:
-                    yield names, output
+                fields = {field: value for _, change in mistakes for field, value in change.items()}
+                yield names, Recipe(**fields)
 
 
-def causal_outputs(reading: Reading, inputs: Inputs, mask: Tensor | None) -> Named:
-    """Right, too: a module that is always causal."""
-    if inputs[0].shape[1] == inputs[1].shape[1]:
-        causal = torch.ones(inputs[0].shape[1], inputs[1].shape[1], dtype=torch.bool).tril()[None]
-        causal = causal if mask is None else mask & causal
-        if bool(causal.any(-1).all()):
-            yield from outputs(reading, inputs, causal, most=0)
+def outputs(reading: Reading, inputs: Inputs, mask: Tensor | None, most: int = 2) -> Named:
+    """What multi-head attention gives with up to `most` mistakes; without any first, under no name."""
+    for names, recipe in recipes(reading, "" if mask is None else "mask", most):
+        output = recipe.output(reading, inputs, mask)
+        if output is not None:
+            yield names, output
 
 
-def _weights(scores: Tensor, mask: Tensor | None, hiding: str, weighing: str) -> Tensor:
+def _weights(scores: Tensor, mask: Tensor | None, frame: Frame, hiding: str, weighing: str) -> Tensor:
+    pattern = frame.seen(*scores.shape[-2:])
+    if mask is None:
+        mask, pattern = pattern, None
     if mask is not None and hiding == "mask_tiled":
         folded = mask.expand(len(scores), *scores.shape[-2:]).repeat(scores.shape[1], 1, 1)
         mask, hiding = torch.unflatten(folded, 0, (len(scores), -1)), ""
     elif mask is not None and mask.ndim == 3:
         mask = mask[:, None]
-    return weigh(scores, mask, hiding, weighing)
+    scores = scores if pattern is None else scores.masked_fill(~pattern, -torch.inf)
+    weights = weigh(scores, mask, hiding, weighing)
+    if frame.blind != "nan" and not weighing and hiding in ("", "mask_inverted"):
+        whole = 1 / scores.shape[-1] if frame.blind == "uniform" else 0.0
+        weights = torch.where(weights.isnan().all(dim=-1, keepdim=True), whole, weights)
+    return weights
 
 
 Head = tuple[Tensor, Tensor, Tensor]  # W_Q, W_K, W_V

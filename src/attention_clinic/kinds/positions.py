@@ -1,23 +1,37 @@
-"""Positions: rotary ones, sinusoidal ones, and ALiBi's slopes."""
+"""Positions: rotary ones, sinusoidal ones, ALiBi's slopes, and T5's buckets of distances."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Named, answer, case_finding, choices, examine, samples
+from attention_clinic.arguments import Roles, Subject, named_parameters, roles, signature
+from attention_clinic.cases import Case, Named, answer, case_finding, choices, examine, same, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.trial import CallFailed, Trial
+from attention_clinic.trial import CallFailed, Trial, first_output
 
 ROTARY = roles(
     x="q k query key queries keys t tensor heads states xq inputs",
     positions="position position_ids pos places ids offsets",
 )
+_PAIR = roles(
+    query="q xq queries q_embed query_states query_layer", key="k xk keys k_embed key_states key_layer"
+)
+_TABLES = roles(cos="cosine cos_cached freqs_cos", sin="sine sin_cached freqs_sin")
+_FREQS = roles(freqs="freqs_cis freqs_complex pos_cis rope_cache rotary_emb rotary_pos_emb")
+_X = {"x": ROTARY["x"] - _PAIR["key"]}
+# Other signatures of the kind: of both, or of one, with tables made in advance, or with positions 0, 1, 2, …
+ROTARY_FORMS: tuple[Roles, ...] = (
+    {**_PAIR, **_TABLES}, {**_PAIR, **_TABLES, "positions": ROTARY["positions"]}, {**_X, **_TABLES},
+    {**_PAIR, **_FREQS}, {**_X, **_FREQS}, {**_PAIR, "positions": ROTARY["positions"]}, _PAIR,
+)  # fmt: skip
 SINUSOIDAL = roles(
     length="num_tokens max_len n seq_len t l max_length num_positions num_steps",
     embed_dim="d_model dim d num_hiddens size hidden_size e model_dim n_embd",
@@ -47,6 +61,9 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
         yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
+    first = positions[:1].double()[:, None] / 1e4 ** _powers(size)
+    for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
+        yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
 
 
 def _powers(size: int) -> Tensor:
@@ -56,69 +73,179 @@ def _powers(size: int) -> Tensor:
 def _speeds(size: int) -> list[tuple[str, Tensor]]:
     right = _powers(size)
     others = [right / 2, 2 * right, right * size / (size - 2 or 1), 0 * right]
-    others += [right * math.log(base, 1e4) for base in (1e2, 1e3, 1e5, 5e5, 1e6)]
     wrong = [("rotary_speed", powers) for powers in others]
-    return [("", right), *wrong, ("rotary_first_pair", right + 2 / size)]
+    wrong += [("rotary_base", right * math.log(base, 1e4)) for base in _BASES]
+    return [("", right), *wrong, ("rotary_first_pair", right + 2 / size), ("rotary_speeds_inverted", -right)]
 
 
-def _rotate(x: Tensor, angles: Tensor) -> Tensor:
-    """Both halves of the last dimension, turned against each other by the angles."""
-    first, second = x.double().chunk(2, dim=-1)
-    sin, cos = angles.sin(), angles.cos()
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).float()
+_BASES = (1e3, 1e5, 5e5, 1e6, 1e7)
 
 
-def _by_neighbours(x: Tensor, angles: Tensor) -> Tensor:
-    halves = torch.cat((x[..., ::2], x[..., 1::2]), dim=-1)
-    return torch.stack(_rotate(halves, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
+def _halves(x: Tensor) -> tuple[Tensor, ...]:
+    return x.chunk(2, dim=-1)
 
 
-def _neighbours_apart(x: Tensor, angles: Tensor) -> Tensor:
-    return _rotate(torch.cat((x[..., ::2], x[..., 1::2]), dim=-1), angles)
+def _neighbours(x: Tensor) -> tuple[Tensor, ...]:
+    return x[..., ::2], x[..., 1::2]
 
 
-def _woven(x: Tensor, angles: Tensor) -> Tensor:
-    return torch.stack(_rotate(x, angles).chunk(2, dim=-1), dim=-1).flatten(-2)
+def _joined(pair: Sequence[Tensor]) -> Tensor:
+    return torch.cat((*pair,), dim=-1)
 
 
-def _exchanged(x: Tensor, angles: Tensor) -> Tensor:
-    return torch.cat(_rotate(x, angles).chunk(2, dim=-1)[::-1], dim=-1)
+def _woven(pair: Sequence[Tensor]) -> Tensor:
+    return torch.stack((*pair,), dim=-1).flatten(-2)
 
 
-def _added(x: Tensor, angles: Tensor, order: tuple[int, ...]) -> Tensor:
-    """Sines and cosines, or the other way round, or in turns."""
-    waves = angles.sin().float(), angles.cos().float()
-    if not order:
-        return x + torch.stack(waves, dim=-1).flatten(-2)
-    return x + torch.cat([waves[i] for i in order], dim=-1)
+def _rotate(x: Tensor, angles: Tensor, split: Any = _halves, join: Any = _joined, sign: int = 1) -> Tensor:
+    """Pairs of numbers, turned by the angles."""
+    (first, second), sin, cos = split(x.double()), angles.sin(), angles.cos()
+    turned: Tensor = join((first * cos - second * sin, second * cos + sign * first * sin))
+    return turned.float()
+
+
+def _mixed(x: Tensor, angles: Tensor, split: Any, join: Any, spread: Any) -> Tensor:
+    """Each number beside the other of its pair, with angles that may be those of other pairs."""
+    (first, second), angles = split(x.double()), spread((angles, angles))
+    return (x * angles.cos() + join((-second, first)) * angles.sin()).float()
+
+
+def _added(x: Tensor, angles: Tensor, join: Any) -> Tensor:
+    return x + join((angles.sin().float(), angles.cos().float()))
 
 
 _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("", _rotate),
-    ("rotary_layout", _by_neighbours),
-    ("rotary_layout", _neighbours_apart),
-    ("rotary_pairs_joined", _woven),
-    ("rotary_pairs_joined", _exchanged),
-    ("rotary_cosine_only", lambda x, angles: x * torch.cat((angles.cos(), angles.cos()), dim=-1).float()),
-    *(("rotary_added", partial(_added, order=order)) for order in ((0, 1), (1, 0), ())),
+    ("rotary_layout", partial(_rotate, split=_neighbours, join=_woven)),
+    ("rotary_layout", partial(_rotate, split=_neighbours)),
+    ("rotary_pairs_joined", partial(_rotate, join=_woven)),
+    ("rotary_pairs_joined", partial(_rotate, join=lambda pair: _joined(pair[::-1]))),
+    ("rotary_pairs_joined", partial(_mixed, split=_neighbours, join=_joined, spread=_joined)),
+    ("rotary_mixed", partial(_mixed, split=_neighbours, join=_woven, spread=_joined)),
+    ("rotary_mixed", partial(_mixed, split=_halves, join=_joined, spread=_woven)),
+    ("rotary_mirrored", partial(_rotate, sign=-1)),
+    ("rotary_cosine_only", lambda x, angles: x * _joined((angles.cos(), angles.cos())).float()),
+    *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),
 ]
+_CONVENTIONS = {"rotary_layout", "rotary_sign"}
+_FACTOR = 1.25  # YaRN's, which is in both tables
+_ANY_FORM: Roles = {**ROTARY, **_PAIR, **_X, **_TABLES, **_FREQS}
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A candidate of another form as a function of x and positions; `part` of its output is the turned x."""
+
+    candidate: Any
+    names: dict[str, str]
+    turned: Sequence[str]  # the arguments that are x
+    swap: bool  # whether tokens come before heads
+    table: Callable[[Tensor], dict[str, Tensor]]
+    part: int = 0
+
+    def __call__(self, x: Tensor, positions: Tensor, factor: float = 1.0) -> Tensor:
+        x = x.transpose(1, 2) if self.swap else x
+        given = self.table(positions.double()[:, None] / 1e4 ** _powers(x.shape[-1]))
+        named = {self.names[role]: (factor * value).to(value.dtype) for role, value in given.items()}
+        if "positions" in self.names:
+            named[self.names["positions"]] = positions
+        output = self.candidate(**{name: x.clone() for name in self.turned}, **named)
+        result: Tensor = output[self.part] if len(self.turned) > 1 else first_output(output)
+        return result.transpose(1, 2) if self.swap else result
+
+
+def _turns(candidate: Any) -> list[_Turn]:
+    """The ways to call a candidate of another form than (x, positions)."""
+    needed = {role: p for role, p in named_parameters(candidate, _ANY_FORM).items() if p.default is p.empty}
+    names = {role: parameter.name for role, parameter in needed.items()}
+    if "positions" in names and not {"key", "cos", "freqs"} & {*names}:
+        return []
+    turned = [names[role] for role in ("query", "x", "key") if role in names][:2]
+    if isinstance(candidate, nn.Module):
+        turned = turned or [parameter.name for parameter in signature(candidate) or []][:1]
+    swaps = (False, True) if turned else ()
+    return [_Turn(candidate, names, turned, *way) for way in itertools.product(swaps, _tables({*names}))]
+
+
+def _tables(given: set[str]) -> list[Callable[[Tensor], dict[str, Tensor]]]:
+    """Cosines and sines, complex numbers, or both in a last dimension; with others for batch and heads."""
+    shapes: list[Callable[[Tensor], Tensor]] = [
+        lambda t: t, lambda t: t[None], lambda t: t[None, None], lambda t: t[None, :, None],
+    ]  # fmt: skip
+    spreads: list[Callable[[Tensor], Tensor]] = [
+        lambda t: _joined((t, t)), lambda t: t, lambda t: _woven((t, t)),
+    ]  # fmt: skip
+
+    def waves(angles: Tensor, spread: Any, shape: Any) -> dict[str, Tensor]:
+        angles = shape(spread(angles).float())
+        return {"cos": angles.cos(), "sin": angles.sin()}
+
+    def turns(angles: Tensor, form: Any, shape: Any) -> dict[str, Tensor]:
+        return {"freqs": form(shape(torch.polar(torch.ones_like(angles), angles).to(torch.complex64)))}
+
+    if "cos" in given:
+        return [partial(waves, spread=a, shape=b) for a in spreads for b in shapes]
+    if "freqs" in given:
+        return [partial(turns, form=a, shape=b) for a in (lambda t: t, torch.view_as_real) for b in shapes]
+    return [lambda angles: {}]
 
 
 def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
-    """Findings about `candidate(x, positions)`."""
-    subject = Subject(trial, ROTARY)
-    case = rotary((2, 3, 5, 8, 13), 14, batch=2, heads=3)
-    small = [rotary(places, size, digits=1) for places, size in (((1,), 4), ((1, 3), 4), ((2, 5), 6))]
-    found = [*examine(subject, [case], small)]
+    """Findings about `candidate(x, positions)`, or about one of the other forms of the kind."""
+    turns = _turns(trial.candidate)
+    if not turns:
+        yield from _of_one(trial, Subject(trial, ROTARY))
+        return
+    anywhere = bool({"positions", "cos", "freqs"} & {*turns[0].names})
+    case, known = _case(anywhere), {**ROTARY, **roles(factor="")}
+    best = min(turns, key=lambda turn: _distance(case, Subject(trial, known, turn)))
+    subject = Subject(trial, known, best)
+    found = [*_of_one(trial, subject, anywhere)]
+    yield from found
+    names = {finding.name for finding in found}
+    if len(best.turned) > 1 and not names - _CONVENTIONS:
+        for finding in _of_one(trial, Subject(trial, known, replace(best, part=1)), anywhere):
+            if finding.name not in names:
+                yield replace(finding, name=finding.name.replace("_unturned", "_queries_only"))
+    larger = replace(case, inputs={**case.inputs, "factor": _FACTOR})
+    result, more = answer(subject, case), answer(subject, larger)
+    for name, factor in (("yarn_factor_lost", 1.0), ("yarn_factor_squared", _FACTOR**2)):
+        if {"cos", "freqs"} & {*best.names} and isinstance(result, Tensor) and same(more, factor * result):
+            yield case_finding(name, larger, more)
+
+
+def _case(anywhere: bool) -> Case:
+    return rotary((2, 3, 5, 8, 13) if anywhere else (0, 1, 2, 3, 4), 14, batch=2, heads=3)
+
+
+def _of_one(trial: Trial, subject: Subject, anywhere: bool = True) -> Iterator[Finding]:
+    """Findings about a function of x and positions, which are 0, 1, 2, … if they are not `anywhere`."""
+    case = _case(anywhere)
+    shown = (((1,), 4), ((1, 3), 4), ((2, 5), 6)) if anywhere else (((0, 1), 4), ((0, 1, 2), 6))
+    small = [rotary(places, size, digits=1) for places, size in shown]
+    found = _steep("rotary_speeds_inverted", subject, small[0], [*examine(subject, [case], small)])
+    trial.examined += ["numbers", "positions"]
     if any(finding.name == "differs" for finding in found) and _is_coarse(case, answer(subject, case)):
         result = answer(subject, case)
         found = [case_finding("positions_low_precision", case, result)]
-    elif not found:
+    elif not found and anywhere:
         far = rotary((1021, 4093), 6, digits=1)
         result = answer(subject, far)
         if not isinstance(result, CallFailed) and not torch.allclose(result.float(), far.expected, atol=5e-3):
             found = [case_finding("positions_low_precision", far, result)]
     yield from found
+    by_neighbours = any(finding.name == "rotary_layout" for finding in found)
+    if trial.meant.rope not in (None, "neighbours" if by_neighbours else "halves"):
+        yield Finding("rotary_not_meant", details={"rope": trial.meant.rope})
+
+
+def _distance(case: Case, subject: Subject) -> int:
+    """How far a call is from one that is understood: right, by a convention, known, run, failed."""
+    result = answer(subject, case)
+    if isinstance(result, CallFailed) or result.shape != case.expected.shape:
+        return 5
+    names = case.names(result)
+    return 4 if names is None else len({*names} - _CONVENTIONS) + bool(names)
 
 
 def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
@@ -142,25 +269,76 @@ def sinusoidal(length: int, embed_dim: int) -> Case:
     return Case(inputs, right, lambda: _sinusoidal_mistakes(length, embed_dim, pairs))
 
 
-def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0) -> Tensor:
+def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0, floor: bool = False) -> Tensor:
     """A speed for each pair, or for each dimension."""
     dims = torch.arange(embed_dim)
     places = torch.arange(start, length + start, dtype=torch.float64)[:, None]
     angles = places / 1e4 ** (powers.repeat_interleave(embed_dim // len(powers)) / embed_dim)
+    angles = angles.floor() if floor else angles
     return torch.where(dims % 2 == 0, angles.sin(), angles.cos())
 
 
 def _sinusoidal_mistakes(length: int, embed_dim: int, pairs: Tensor) -> Named:
     dims = torch.arange(embed_dim, dtype=torch.float64)
-    others = (pairs / 2, 2 * pairs, pairs * embed_dim / (embed_dim - 2 or 1), dims, 2 * dims)
-    speeds = [("", pairs), *(("waves_speed", powers) for powers in others)]
+    speeds: list[tuple[str, tuple[Tensor, bool]]] = [
+        ("", (pairs, False)),
+        *(("waves_speed", (powers, False)) for powers in (pairs / 2, 2 * pairs, 2 * dims)),
+        ("waves_to_the_end", (pairs * embed_dim / (embed_dim - 2 or 1), False)),
+        ("waves_odd", (dims, False)), ("waves_constant", (0 * pairs, False)),
+        ("waves_constant", (0 * pairs + embed_dim, False)), ("waves_inverted", (-pairs, False)),
+        ("waves_floor", (pairs, True)), ("waves_floor", (pairs * embed_dim / math.log(1e4), False)),
+        *(("waves_base", (pairs * math.log(base, 1e4), False)) for base in _BASES),
+    ]  # fmt: skip
     orders: list[tuple[str, Callable[[Tensor], Tensor]]] = [
         ("", lambda waves: waves),
         ("waves_swapped", lambda waves: torch.stack((waves[:, 1::2], waves[:, ::2]), dim=-1).flatten(1)),
         ("waves_halves", lambda waves: torch.cat((waves[:, ::2], waves[:, 1::2]), dim=1)),
+        ("waves_sines", lambda waves: waves[:, ::2].repeat_interleave(2, dim=1)),
     ]
-    for names, (order, start, powers) in choices(orders, (("", 0), ("waves_from_one", 1)), speeds):
-        yield names, order(_waves(length, embed_dim, powers, start))
+    for names, (order, start, speed) in choices(orders, (("", 0), ("waves_from_one", 1)), speeds):
+        yield names, order(_waves(length, embed_dim, speed[0], start, speed[1]))
+
+
+def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
+    """Findings about `candidate(length, embed_dim)`, or about a module that adds the waves to its input."""
+    subject, sizes = Subject(trial, SINUSOIDAL), [(7, 12), (1, 2), (2, 4), (2, 2), (3, 4)]
+    if isinstance(trial.candidate, nn.Module):
+        own = trial.candidate.eval()
+        width = next((each.shape[-1] for each in (*own.buffers(), *own.parameters())), 10)
+        subjects = [Subject(trial, SINUSOIDAL, partial(_added_by, own, form=form)) for form in _ADDED]
+        case = sinusoidal(7, width)
+        results = [answer(each, case) for each in subjects]
+        known = [not isinstance(each, CallFailed) and each.shape == case.expected.shape for each in results]
+        named = [known[i] and case.names(each) is not None for i, each in enumerate(results)]
+        subject = subjects[named.index(True) if any(named) else known.index(True) if any(known) else 0]
+        sizes = [(7, width), (1, width), (2, width)]
+        if subject is subjects[1] and any(named):
+            yield Finding("sequence_first")
+    trial.examined += ["numbers", "positions"]
+    case, *small = (sinusoidal(*size) for size in sizes)
+    yield from _steep("waves_inverted", subject, small[1], [*examine(subject, [case], small)])
+
+
+def _steep(name: str, subject: Subject, case: Case, found: list[Finding]) -> list[Finding]:
+    """Speeds that grow, where angles are so large in a larger case that float32 rounds them differently."""
+    if [each.name for each in found] == ["differs"]:
+        result = answer(subject, case)
+        found = [case_finding(name, case, result)] if case.names(result) == (name,) else found
+    return found
+
+
+# What a module is given for a number of tokens, and where in its output their waves are.
+_ADDED: tuple[tuple[Callable[[int, int], Tensor], Callable[[Tensor], Tensor]], ...] = (
+    (lambda n, d: torch.zeros(2, n, d), lambda y: y[-1]),
+    (lambda n, d: torch.zeros(n, 2, d), lambda y: y[:, -1]),
+    (lambda n, d: torch.zeros(2, n, dtype=torch.long), lambda y: y[-1] if y.ndim == 3 else y),
+)
+
+
+def _added_by(module: nn.Module, length: int, embed_dim: int, form: Any) -> Tensor:
+    make, take = form
+    output: Tensor = take(first_output(module(make(length, embed_dim))))
+    return output
 
 
 def alibi(num_heads: int) -> Case:
@@ -171,6 +349,9 @@ def alibi(num_heads: int) -> Case:
         yield ("alibi_sign",), -right
         yield ("alibi_powers",), wrong
         yield ("alibi_powers", "alibi_sign"), -wrong
+        for number, sign in ((2, ()), (1, ("alibi_sign",))):
+            zero = right * 2 ** (8 / power) if power == num_heads else 2 * _power_slopes(num_heads, num_heads)
+            yield ("alibi_from_zero", *sign), zero * (1 if number == 2 else -1)
 
     power = 2 ** int(math.log2(num_heads))
     between = _power_slopes(2 * power, 2 * power)[::2][: num_heads - power]
@@ -180,3 +361,13 @@ def alibi(num_heads: int) -> Case:
 
 def _power_slopes(num_heads: int, of: int) -> Tensor:
     return 2 ** (-8 * torch.arange(1, num_heads + 1) / of)
+
+
+def kinds_of_module(module: nn.Module) -> list[str]:
+    """The kinds of a module without matrices, as its class is called."""
+    name = type(module).__name__.lower()
+    if len(signature(module) or []) > 1 or any(isinstance(part, nn.Linear) for part in module.modules()):
+        return []
+    if any(word in name for word in ("rotary", "rope")):
+        return ["rotary"]
+    return ["sinusoidal"] if any(word in name for word in ("position", "sinus")) else []

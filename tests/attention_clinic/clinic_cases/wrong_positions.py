@@ -49,7 +49,7 @@ def minus_sine(x, positions):
 
 
 # A base of 500,000 is Llama 3's; here it is 10,000.
-@rotary("rotary_speed|differs")
+@rotary("rotary_base")
 def other_base(x, positions):
     cos, sin = cos_sin(positions, x.shape[-1], base=500_000.0)
     return x * cos + rotate_half(x) * sin
@@ -173,7 +173,7 @@ def in_halves(length, embed_dim):
     return out
 
 
-@sinusoidal("waves_speed")
+@sinusoidal("waves_odd")
 def a_speed_for_each_dimension(length, embed_dim):
     table = torch.empty(length, embed_dim)
     for p in range(length):
@@ -203,7 +203,7 @@ def layer_norm_without_bias(x, weight, eps=1e-6):
     return nn.functional.layer_norm(x, x.shape[-1:], weight, None, eps)
 
 
-@rms_norm("rms_eps")
+@rms_norm("rms_eps_outside")
 def eps_beside_the_root(x, weight, eps):
     return weight * x / (x.square().mean(-1, keepdim=True).sqrt() + eps)
 
@@ -224,7 +224,7 @@ def without_weight(x, weight, eps):
     return torch.nn.functional.rms_norm(x, (x.size(-1),), eps=eps)
 
 
-@rms_norm("differs")
+@rms_norm("rms_sum")
 def sum_of_squares(x, weight, eps):
     return weight * x / torch.sqrt(x.square().sum(-1, keepdim=True) + eps)
 

@@ -1,0 +1,142 @@
+"""Layers of encoders and decoders: what is added to what, in which norms, and the parts themselves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from attention_clinic.arguments import Subject, roles
+from attention_clinic.cases import Case, answer, same, samples
+from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds.modules import evaluation_copy, readings
+from attention_clinic.kinds.multi_head import diagnose_multi_head
+from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
+from attention_clinic.trial import CallFailed, Trial
+
+ROLES = roles(
+    x="src tgt hidden_states inputs input enc_input dec_input tokens h",
+    memory="encoder_hidden_states enc_output enc context encoder_output",
+    mask="src_mask attention_mask attn_mask",
+)  # fmt: skip
+# Found in a part, these say that it was not called as the layer calls it.
+_UNLIKE = {
+    "raises", "differs", "shape", "dtype", "no_tensor", "not_compared", "not_called", "batch_mixed",
+    "mask_nan", "weights_after_dropout", "batch_first", "sequence_first",
+}  # fmt: skip
+
+
+class Step(NamedTuple):
+    """One call of a module inside a layer."""
+
+    module: nn.Module
+    input: Tensor
+    output: Tensor
+
+
+def is_layer(module: nn.Module) -> bool:
+    """Whether a module calls itself a layer or block, and has norms and more matrices than attention."""
+    parts, name = [*module.modules()], type(module).__name__.lower()
+    matrices = sum(isinstance(each, nn.Linear | nn.MultiheadAttention) for each in parts)
+    return ("layer" in name or "block" in name) and any(map(is_norm, parts)) and matrices >= 3
+
+
+def diagnose_layer(trial: Trial) -> Iterator[Finding]:
+    """Findings about a module (x[, memory]) to x of the same size."""
+    trial.made = "seeded_copy(candidate)"
+    with evaluation_copy(trial.candidate) as own:
+        subject = Subject(trial, ROLES, own)
+        width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
+        x, memory = samples((2, 5, width), (2, 5, width))
+        inputs = {"x": x, "memory": memory} if "memory" in subject.accepts - subject.optional else {"x": x}
+        steps, output = _watched(own, subject, inputs)
+        if isinstance(output, CallFailed):
+            yield Finding("not_called", inputs, details={"error": output.finding.details.get("error", "")})
+            return
+        yield from _batch(trial, subject, inputs, output)
+        names = [*_residuals([step for step in steps if step.input.shape == x.shape], x, output)]
+        yield from (Finding(name, inputs, None, output) for name in dict.fromkeys(names))
+        trial.examined.append("residual")
+        for part in own.modules():
+            yield from _part(trial, part)
+
+
+def _watched(
+    own: nn.Module, subject: Subject, inputs: dict[str, Tensor]
+) -> tuple[list[Step], Tensor | CallFailed]:
+    """Every call inside, in the order in which they end."""
+    steps = list[Step]()
+
+    def keep(module: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+        first = output[0] if isinstance(output, tuple | list) else output
+        if given and isinstance(given[0], Tensor) and isinstance(first, Tensor) and module is not own:
+            steps.append(Step(module, given[0].detach().clone(), first.detach().clone()))
+
+    hooks = [part.register_forward_hook(keep) for part in own.modules()]
+    try:
+        return steps, answer(subject, Case(inputs, torch.empty(0)))
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _batch(trial: Trial, subject: Subject, inputs: dict[str, Tensor], output: Tensor) -> Iterator[Finding]:
+    """Sequences apart; where the sequence comes first, a note."""
+    trial.examined.append("batch")
+    for axis, name in ((0, ""), (1, "sequence_first")):
+        alone = answer(subject, Case({role: x.narrow(axis, 0, 1) for role, x in inputs.items()}, output))
+        if same(alone, output.narrow(axis, 0, 1)):
+            yield from [Finding(name, inputs)] if name else []
+            return
+    yield Finding("batch_mixed", inputs, alone, output[:1])
+
+
+def _residuals(steps: list[Step], x: Tensor, output: Tensor) -> Iterator[str]:
+    """What is wrong with the sums that enter norms and leave the layer.
+
+    The stream is x, then what was added to it: with the norm before a part the sums themselves, with the norm
+    after it their norms.
+    """
+    norms = [step for step in steps if is_norm(step.module)]
+    parts = [step.output for step in steps if not is_norm(step.module) and step.output.shape == x.shape]
+    if not norms:
+        return
+    before, after, normed = same(norms[0].input, x), same(output, norms[-1].output), [n.output for n in norms]
+    sums = [step.input for step in norms[before:]] + [output] * (before or not after)
+    streams = [x]
+    for number, total in enumerate(sums):
+        added = [*parts, *normed]
+        added += [one + two for one, two in itertools.combinations(added, 2)]  # attention beside feed-forward
+        if not _is_sum(total, streams[-1:], added):
+            if any(same(part, total) for part in parts):
+                own = [norm.output for norm in norms if same(norm.input, total)]
+                if any(_is_sum(each, streams[-1:], own) for each in sums[number:]):
+                    continue  # the norm of a part, which is added then
+                yield "residual_missing"
+            elif _is_sum(total, streams[:-1], parts):
+                yield "residual_from_start"
+            else:
+                yield "residual_normed" if _is_sum(total, normed, parts) else "not_compared"
+        streams.append(total if before or number >= len(normed) else normed[number])
+
+
+def _is_sum(total: Tensor, streams: list[Tensor], parts: list[Tensor]) -> bool:
+    return any(same(stream + part, total) for stream in streams for part in parts)
+
+
+def _part(trial: Trial, part: nn.Module) -> Iterator[Finding]:
+    """What a norm of its own has, or the attention inside."""
+    own = Trial(part, trial.seconds, meant=trial.meant)
+    found: Iterator[Finding] = iter(())
+    if is_norm(part) and type(part).__module__.split(".")[0] != "torch":
+        found = diagnose_norm(own, kinds_of_norm(part)[0])
+    elif "att" in type(part).__name__.lower() and next(readings(part), None) is not None:
+        found = diagnose_multi_head(own)
+        trial.examined.append("numbers")
+    try:
+        yield from (finding for finding in found if finding.name not in _UNLIKE)
+    except CallFailed:
+        trial.skipped.append("numbers")

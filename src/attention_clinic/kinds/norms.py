@@ -1,0 +1,156 @@
+"""Norms of tokens, RMSNorm and layer norm: functions, and modules with parameters of their own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_clinic.arguments import Roles, Subject, roles
+from attention_clinic.cases import Case, Named, choices, examine, samples
+from attention_clinic.diagnosis import Finding
+from attention_clinic.trial import Trial
+
+RMS = roles(
+    x="hidden_states inputs input t tokens h", weight="w gamma scale g gain a_2",
+    eps="epsilon variance_epsilon e norm_eps",
+)  # fmt: skip
+LAYER: Roles = {**RMS, **roles(bias="b beta shift offset b_2")}
+
+# The stages of a norm: for each a name, "" where it is right, and what it does. `Root` is what is divided by.
+Root = Callable[[Tensor, float], Tensor]
+Stages = tuple[list[tuple[str, Any]], ...]
+_AXES: list[tuple[str, tuple[int, ...]]] = [
+    ("", (-1,)), ("rms_axis", (-2,)), ("rms_axis", (0,)), ("rms_axis", (-2, -1)), ("rms_axis", (0, 1, 2)),
+]  # fmt: skip
+_ROOTS: list[tuple[str, Root]] = [
+    ("", lambda squares, eps: (squares + eps).sqrt()),
+    ("rms_eps_outside", lambda squares, eps: squares.sqrt() + eps),
+    ("rms_eps", lambda squares, eps: squares.sqrt()),
+    ("rms_eps", lambda squares, eps: (squares + eps**2).sqrt()),
+    ("rms_inverted", lambda squares, eps: (squares + eps).rsqrt()),
+    ("rms_no_root", lambda squares, eps: squares + eps),
+    ("rms_root_twice", lambda squares, eps: (squares.sqrt() + eps).sqrt()),
+]
+_MEANS: list[tuple[str, Callable[[Tensor, int], Tensor]]] = [
+    ("", lambda squares, size: squares),
+    ("rms_sum", lambda squares, size: squares * size),
+    ("rms_factor", lambda squares, size: squares * size**2),
+]
+_FACTORS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
+    ("", lambda weight: weight),
+    ("rms_no_weight", torch.ones_like),
+    ("rms_offset", lambda weight: 1 + weight),
+]
+# Whether the mean is subtracted, whether it is under the root, and whether the squares' mean is unbiased.
+_RMS_CENTRES = [
+    ("", (False, False, False)), ("rms_mean", (True, True, False)), ("rms_mean", (True, True, True)),
+    ("rms_mean", (False, True, False)), ("rms_mean", (False, True, True)),
+]  # fmt: skip
+_LAYER_CENTRES = [
+    ("", (True, True, False)), ("layer_unbiased", (True, True, True)),
+    ("layer_no_mean", (False, False, False)),
+]  # fmt: skip
+
+
+def _normed(x: Tensor, eps: float, weight: Tensor, stages: tuple[Any, ...]) -> Tensor:
+    (centred, under_root, unbiased), axes, root, mean, factor = stages
+    middle = x - x.mean(dim=axes, keepdim=True)
+    squares = (middle if under_root else x).square().mean(dim=axes, keepdim=True)
+    count = x.numel() // squares.numel()
+    squares = squares * (count / (count - 1)) if unbiased and count > 1 else squares
+    result: Tensor = factor(weight) * (middle if centred else x) / root(mean(squares, count), eps)
+    return result
+
+
+def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:
+    """Weight · x / √(mean of x² over the features + eps), with an eps that counts."""
+    x, weight = samples((batch, num_tokens, size), (size,), digits=digits)
+    stages = (_RMS_CENTRES, _AXES, _ROOTS, _MEANS, _FACTORS)
+
+    def mistakes() -> Named:
+        for names, chosen in choices(*stages, most=3):
+            yield names, _normed(x, eps, weight, tuple(chosen))
+
+    right = _normed(x, eps, weight, tuple(stage[0][1] for stage in stages))
+    return Case({"x": x, "weight": weight, "eps": eps}, right, mistakes)
+
+
+def layer_norm(
+    batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None, bias: bool = True
+) -> Case:
+    """Weight · (x - mean) / √(variance over the features + eps) + bias."""
+    x, weight, shift = samples((batch, num_tokens, size), (size,), (size,), digits=digits)
+    stages = (_LAYER_CENTRES, _AXES, _ROOTS, _MEANS[:2], _FACTORS)
+    shifts = [("", shift), ("layer_no_bias", torch.zeros(size))][0 if bias else 1 :]
+
+    def mistakes() -> Named:
+        for names, (*chosen, added) in choices(*stages, shifts if bias else [("", shifts[0][1])], most=3):
+            yield names, _normed(x, eps, weight, tuple(chosen)) + added
+
+    right = _normed(x, eps, weight, tuple(stage[0][1] for stage in stages)) + shifts[0][1]
+    return Case({"x": x, "weight": weight, **({"bias": shift} if bias else {}), "eps": eps}, right, mistakes)
+
+
+def is_norm(module: nn.Module) -> bool:
+    """Whether a module has nothing but vectors of one size, one for each feature."""
+    if not any(word in type(module).__name__.lower() for word in ("norm", "rms")):
+        return False
+    parameters = [each for each in module.parameters() if not nn.parameter.is_lazy(each)]
+    sizes = {tuple(each.shape) for each in parameters}
+    return 1 <= len(parameters) <= 2 and len(sizes) == 1 and len(*sizes) == 1
+
+
+def kinds_of_norm(module: nn.Module) -> list[str]:
+    """A norm that says what it is is no other; one that does not is what it is right as."""
+    if not is_norm(module):
+        return []
+    if "rms" in type(module).__name__.lower():
+        return ["rms_norm"]
+    if len([*module.parameters()]) == 2 or isinstance(module, nn.LayerNorm):
+        return ["layer_norm"]
+    return ["layer_norm", "rms_norm"]
+
+
+def diagnose_norm(trial: Trial, kind: str) -> Iterator[Finding]:
+    """Findings about `candidate(x, weight[, bias], eps)`, or about a module with these as its own."""
+    build: Callable[..., Case] = rms_norm if kind == "rms_norm" else layer_norm
+    sizes = [(2, 5, 7), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 3)]
+    if isinstance(trial.candidate, nn.Module):
+        subject, options = _with_parameters(trial, kind)
+        size = next(trial.candidate.parameters()).numel()
+        sizes, build = [(2, 5, size), (1, 1, size), (1, 2, size)], partial(build, **options)
+    else:
+        subject = Subject(trial, RMS if kind == "rms_norm" else LAYER)
+    case, *small = (build(*size, digits=None if size == sizes[0] else 1) for size in sizes)
+    trial.examined.append("numbers")
+    for finding in examine(subject, [case], small):
+        if finding.name == "rms_eps_outside":
+            trial.question = 'ignore=["rms_eps_outside"]'
+        yield finding
+
+
+def _with_parameters(trial: Trial, kind: str) -> tuple[Subject, dict[str, Any]]:
+    """A copy of a module as a function of its parameters, and its own eps where that cannot be set."""
+    own = copy.deepcopy(trial.candidate).eval()
+    parameters = [*own.parameters()]
+    added = not any(bool(parameters[0].any()) for _ in parameters[:1])  # Gemma's weight begins at 0
+
+    def norm(x: Tensor, weight: Tensor, eps: float, bias: Tensor | None = None) -> Any:
+        values = [weight - 1 if added else weight, bias]
+        for parameter, value in zip(parameters, values, strict=False):
+            if value is not None:
+                parameter.data = value.to(parameter).reshape(parameter.shape)
+        for name in names:
+            setattr(own, name, eps)
+        return own(x)
+
+    names = [name for name in (*RMS["eps"], "eps") if isinstance(getattr(own, name, None), float)]
+    options: dict[str, Any] = {} if names else {"eps": 1e-6}
+    if kind == "layer_norm":
+        options["bias"] = len(parameters) == 2
+    return Subject(trial, LAYER, norm), options

@@ -1,0 +1,46 @@
+"""Copies of a module whose parameters anybody can draw again."""
+
+from __future__ import annotations
+
+import copy
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+SEED = 1
+Module = TypeVar("Module", bound=nn.Module)
+
+
+def seeded_copy(module: Module, seed: int = SEED) -> Module:
+    """Copy a module, in evaluation mode, with random parameters that follow from seed and shapes alone.
+
+    This is what `diagnose` examines, since a fresh module may hide a bug by zeros. The outputs that it shows
+    are those of this copy. It is on the CPU, and half precision becomes float32: what rounding alone hides is
+    no mistake.
+
+    Args:
+        module: any module; it stays as it is.
+        seed: another gives other parameters; the clinic takes 1.
+
+    Example:
+        >>> one, other = (seeded_copy(nn.Linear(2, 2)) for _ in range(2))
+        >>> torch.equal(one.weight, other.weight)
+        True
+    """
+    own = copy.deepcopy(module)
+    own = own.to_empty(device="cpu") if any(each.is_meta for each in own.parameters()) else own.cpu()
+    if any(each.dtype in (torch.float16, torch.bfloat16) for each in own.parameters()):
+        own = own.float()
+    randomize(own, seed)
+    return own.eval()
+
+
+def randomize(module: nn.Module, seed: int = SEED) -> None:
+    """Draw a module's parameters."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in module.parameters():
+        if not nn.parameter.is_lazy(parameter) and parameter.is_floating_point() and parameter.numel():
+            scale = (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else 0.5
+            with torch.no_grad():
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 1.3 * scale)
