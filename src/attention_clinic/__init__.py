@@ -4,9 +4,9 @@
 >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
 ('unscaled',)
 
-`diagnose` returns a `Diagnosis`, true if no bug was found, with a `Finding` for each bug; `assert_healthy`
-raises an error instead. `KINDS`: the kinds
-of code that it knows. `Wording`: puts findings into words. `laws`: properties of every right decoder.
+`diagnose` returns a `Diagnosis`, true if its verdict is "healthy": no bug and no doubt. It has a `Finding`
+for each bug, doubt and note; `assert_healthy` raises an error instead. `KINDS`: the kinds of code that it
+knows. `Wording`: puts findings into words. `laws`: properties of every right decoder.
 `planted`: small decoders with one known bug each. `Trial`: calls of a candidate with a time limit, which
 raise `CallFailed`. `seeded_copy`: a module with the parameters that the clinic gives it.
 

@@ -184,8 +184,8 @@ def diagnose(
         The diagnosis; it is true if its verdict is "healthy".
 
     Raises:
-        ValueError: `kind`, `mask` or `rope` is unknown, or `kind` is not given and the signature fits several
-            kinds, or has no arguments or cannot be read.
+        ValueError: `kind`, `mask` or `rope` is unknown; or `kind` is not given, and the signature has no
+            arguments, cannot be read, or fits several kinds of which none explains the results.
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
@@ -266,7 +266,8 @@ def _rank(diagnosis: Diagnosis) -> int:
 def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> list[str]:
     """Return the kinds that a candidate may be.
 
-    They are those whose names its arguments have; else those with as many required ones; else every kind.
+    They are those whose names its arguments have; else those with as many required ones; else every kind but
+    models.
     """
     if kind not in (None, "mask"):
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")

@@ -179,8 +179,8 @@ def chunk(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
         return None
     cache, first = decoder.new_cache(), ids.shape[1] // 3
     chunks = [decoder(ids[:, :first], cache=cache), decoder(ids[:, first:], cache=cache)]
-    told = [first - 1, -1] if decoder.last_alone else slice(None)
-    return gap(decoder(ids)[:, told], torch.cat(chunks, dim=1))
+    positions = [first - 1, -1] if decoder.last_alone else slice(None)
+    return gap(decoder(ids)[:, positions], torch.cat(chunks, dim=1))
 
 
 @Law

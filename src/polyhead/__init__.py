@@ -7,7 +7,7 @@
 (torch.Size([2, 5, 12]), torch.Size([2, 3, 5, 5]))
 
 All masks are boolean, True = may attend; all tensors are batch first. A query that may attend to nothing gets
-zeros.
+zeros: of a layer, the bias of its output projection. `to_torch_mha_masks` makes PyTorch's opposite masks.
 
 Whole models: `Transformer`, `EncoderOnly`, `DecoderOnly`, `EncoderDecoder`. Not imported here:
 `polyhead.pretrained` (public weights), `polyhead.training`, `polyhead.heads`, `polyhead.checkpoint`,
