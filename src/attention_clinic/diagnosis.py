@@ -226,7 +226,7 @@ class Diagnosis:
         say = self.wording.sentence
         parts = {"examined": self.examined, "skipped": self.skipped}
         named = [
-            say(f"clinic.{key}", parts=say("clinic.comma").join(say(f"part.{part}") for part in found))
+            say(f"clinic.{key}", parts=say("clinic.comma").join(say(f"examined.{part}") for part in found))
             for key, found in parts.items()
             if found and not self.bugs
         ]

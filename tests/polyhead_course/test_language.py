@@ -92,8 +92,9 @@ def test_every_entry_has_every_language_and_nothing_else():
     for term in TERMS.values():
         assert {*LANGUAGES, "means"} <= set(term) <= {*LANGUAGES, "means", "avoid", "note", "gloss"}
         assert set(term["means"]) == set(LANGUAGES) >= set(term.get("avoid", {}))
-    for entry in (*LABELS.values(), *TERMS.values()):
-        for code in LANGUAGES:
+    separators = {"clinic.comma", "clinic.space"}  # which end in a blank, or are empty in Chinese
+    for name, entry in {**LABELS, **TERMS}.items():
+        for code in LANGUAGES if name not in separators else ():
             assert isinstance(entry[code], str)
             assert entry[code] == entry[code].strip() != ""
 
