@@ -24,6 +24,7 @@ from attention_clinic.kinds import (
     norms,
     positions,
 )
+from attention_clinic.kinds.modules import build_module
 from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial
 
 Builder = Callable[..., Case]
@@ -191,11 +192,16 @@ def diagnose(
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
         ('unscaled',)
     """
+    made = ""
+    if kind is None and isinstance(candidate, type) and issubclass(candidate, nn.Module):
+        candidate, made = _built(candidate, seconds, causal)
     kinds = [kind] if kind in KINDS else _possible_kinds(candidate, kind, causal)
     diagnoses = []
     meant = Meant(causal, mask, rope, residual)
     for name in kinds:
-        diagnoses.append(_examine(Trial(candidate, seconds, meant=meant), name, ignore, wording))
+        trial = Trial(candidate, seconds, meant=meant)
+        trial.made = made or trial.made
+        diagnoses.append(_examine(trial, name, ignore, wording))
         if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
             return diagnoses[-1]
     best = min(diagnoses, key=_rank)
@@ -284,6 +290,17 @@ def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> li
     num_required = sum(p.default is p.empty for p in parameters)
     by_number = [name for name in by_position if len(KINDS[name].required) == num_required]
     return by_name or by_number or by_position
+
+
+def _built(candidate: type[nn.Module], seconds: float, causal: bool | None) -> tuple[Any, str]:
+    """A module of a class that is no attention, and the call that made it; else the class itself."""
+    trial = Trial(candidate, seconds)
+    try:
+        module = build_module(trial)
+    except CallFailed:
+        return candidate, ""
+    other = module is not None and _kinds_of_module(module, causal) not in (["multi_head"], ["attention"])
+    return (module, trial.made) if other else (candidate, "")
 
 
 def _kinds_of_module(candidate: Any, causal: bool | None) -> list[str] | None:

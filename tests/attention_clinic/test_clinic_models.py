@@ -682,3 +682,40 @@ def test_what_is_no_attention_is_never_a_healthy_one():
         diagnosis = clinic.diagnose(module)
         assert not diagnosis
         assert diagnosis.verdict == "undecided"
+
+
+class SequenceFirstLayer(nn.Module):
+    """An encoder layer in PyTorch's default order."""
+
+    def __init__(self, d_model: int, nhead: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(d_model, nhead, dropout)
+        self.hidden, self.back = nn.Linear(d_model, 20), nn.Linear(20, d_model)
+        self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+
+    def forward(self, src: torch.Tensor) -> torch.Tensor:
+        x = self.norm_1(src + self.attention(src, src, src)[0])
+        return self.norm_2(x + self.back(self.hidden(x).relu()))
+
+
+def test_the_class_of_a_layer_is_judged_as_a_layer() -> None:
+    """As its instance is, and not as attention, whose batch would come first."""
+    of_class, of_layer = clinic.diagnose(SequenceFirstLayer), clinic.diagnose(SequenceFirstLayer(12, 3))
+    assert of_class.kind == of_layer.kind == "layer" and of_class.names == of_layer.names
+    assert "sequence_first" in of_class.names and not of_class.bugs
+
+
+def test_the_class_of_attention_is_judged_as_attention() -> None:
+    class Unscaled(nn.Module):
+        def __init__(self, embed_dim: int, num_heads: int) -> None:
+            super().__init__()
+            self.q, self.k, self.v, self.o = (nn.Linear(embed_dim, embed_dim) for _ in range(4))
+            self.num_heads = num_heads
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = (
+                f(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for f in (self.q, self.k, self.v)
+            )
+            return self.o(((q @ k.mT).softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+    assert clinic.diagnose(Unscaled).names == ("unscaled",)

@@ -145,7 +145,7 @@ Reasons = dict[str, Callable[[Exam], "list[str | Finding]"]]
 
 def _examine(trial: Trial, reasons: Reasons) -> Iterator[Finding]:
     decoder = trial.call(trial.candidate) if inspect.isclass(trial.candidate) else trial.candidate
-    own, made = awakened(decoder), "candidate" if decoder is trial.candidate else "candidate()"
+    own, made = awakened(decoder), trial.made if decoder is trial.candidate else "candidate()"
     trial.made = made if own is decoder else f"awakened({made})"
     decoder = own
     module = decoder if isinstance(decoder, nn.Module) else nn.Identity()

@@ -46,7 +46,7 @@ def is_layer(module: nn.Module) -> bool:
 
 def diagnose_layer(trial: Trial) -> Iterator[Finding]:
     """Findings about a module (x[, memory]) to x of the same size."""
-    trial.made = "seeded_copy(candidate)"
+    trial.made = f"seeded_copy({trial.made})"
     with evaluation_copy(trial.candidate) as own:
         subject = Subject(trial, ROLES, own)
         width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
