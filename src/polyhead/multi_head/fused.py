@@ -202,7 +202,8 @@ class MultiHeadAttention(nn.Module):
             return q, k
         if positions is None:
             positions = torch.arange(start, start + q.shape[2], device=q.device)
-        return self.rotary(q, positions), self.rotary(k, positions)
+        both = self.rotary(torch.cat((q, k), dim=1), positions)
+        return both[:, : self.num_heads], both[:, self.num_heads :]
 
     def _split(self, x: Tensor) -> Tensor:
         """Split into heads: (batch, any number of heads, num_tokens, head_dim)."""
