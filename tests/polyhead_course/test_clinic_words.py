@@ -75,5 +75,6 @@ def test_every_planted_bug_and_probe_has_a_label():
             assert text(f"check.{bug}").startswith("✗")
             assert 0 < len(text(f"bug.{bug}")) <= 26
         assert all(0 < len(text(f"law.{probe}")) <= 18 for probe in planted.PROBES)
-        for law in ["past", "left_pad", "step", "chunk", "docs", "reach", "train", "parity"]:
-            assert "0.5" in text(f"says.{law}", difference="0.5") or law == "past"
+        for law in ["left_pad", "step", "chunk", "docs", "reach", "train", "parity", "windows", "right_pad"]:
+            assert "0.5" in text(f"says.{law}", difference="0.5")
+        assert all(text(f"says.{law}").startswith("✗") for law in ["past", "hears"])
