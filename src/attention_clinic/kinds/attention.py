@@ -16,7 +16,7 @@ from attention_clinic.cases import Case, Named, choices, examine, same, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.conventions import CAUSAL, WRONG_PATTERNS, Form, Pattern, band, forms
 from attention_clinic.kinds.examination import Examination, fits
-from attention_clinic.trial import CallFailed, Trial, first_output
+from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
 from polyhead.modes import evaluation_mode
 
@@ -346,7 +346,7 @@ class _Function(Examination):
                 plain = self.case(sizes, None, 1).expected[..., :1, :]
                 name = "mask_finite" if torch.allclose(row, plain, atol=0.05) else "differs"
                 yield Finding(name, inputs, right, result, {"difference": f"{row.abs().max().item():.2g}"})
-            elif (gradient := _gradient(self.subject, inputs)) is not None and bool(gradient.isnan().any()):
+            elif (gradient := self._gradient(inputs)) is not None and bool(gradient.isnan().any()):
                 yield Finding("mask_nan_gradient", inputs, torch.zeros_like(gradient), gradient)
             return
 
@@ -365,20 +365,11 @@ class _Function(Examination):
                 yield Finding("nan_leak", inputs, clean, leaked)
             return
 
-
-def _gradient(subject: Subject, inputs: dict[str, Any]) -> Tensor | None:
-    """The gradient of the queries, if the candidate has one."""
-    query = inputs["query"].clone().requires_grad_()
-
-    def backward(**given: Tensor) -> Tensor | None:
-        output = first_output(subject.call(**given))
-        if not output.requires_grad:
-            return None
-        output.sum().backward()
+    def _gradient(self, inputs: Mapping[str, Any]) -> Tensor | None:
+        """The gradient of the queries, if the candidate has one."""
+        query = inputs["query"].clone().requires_grad_()
+        output = self.output({**inputs, "query": query})
+        if not isinstance(output, CallFailed) and output.requires_grad:
+            with contextlib.suppress(CallFailed):
+                self.trial.call(output.sum().backward)
         return query.grad
-
-    try:
-        gradient: Tensor | None = subject.trial.call(backward, **(inputs | {"query": query}))
-    except CallFailed:
-        return None
-    return gradient

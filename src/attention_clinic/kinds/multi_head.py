@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 from collections.abc import Callable, Iterator
@@ -255,9 +256,10 @@ class _Module(Examination):
             for residual in ("", "raw", "normed")[: 3 if before else 2]
         ]
         call, place = self.call(*self.sizes[-1]), LAYOUTS[self.layout]
+        nothing = torch.zeros_like(call.tensors[0])
         of_norms = {id(p) for _, norm in norms_of(self.module) for p in norm.parameters()}
         others = [p for p in self.module.parameters() if id(p) not in of_norms]
-        values, nothing = [p.detach().clone() for p in others], torch.zeros_like(call.tensors[0])
+        values = [p.detach().clone() for p in others]
         with torch.no_grad():
             for parameter in others:
                 parameter.zero_()
@@ -316,8 +318,8 @@ class _Module(Examination):
             (frames, declared, 0, 0), (wrong, likely, 0, 0), (usual, likely, 1, 1),
             (still or usual, likely, 2, 2), (still or usual, declared[1:], 1, 1), (wrong, likely, 1, 1),
         ]  # fmt: skip
-        for some, likely_readings, least, most in rounds[:num_rounds]:
-            for frame, reading in itertools.product(some, likely_readings):
+        for around, read, least, most in rounds[:num_rounds]:
+            for frame, reading in itertools.product(around, read):
                 for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, most, least):
                     yield output, _Match((*frame.names, *names), reading, recipe, frame)
 
@@ -360,26 +362,23 @@ class _Module(Examination):
         frames = self.frames()
         odd: tuple[_Call, Tensor | CallFailed] | None = None
         for role, sizes in itertools.product((*self.mask_roles, ""), self.sizes):
-            masked = self.answers(role, partial(self.call, *sizes)) if role else ()
-            answers = [(call, result) for _, call, result in masked]
-            if not role:
+            if role:
+                masked = self.answers(role, partial(self.call, *sizes))
+                answers = [(call, result) for _, call, result in masked]
+            else:
                 call = self.call(*sizes)
-                whole = self.output(call.inputs)
-                if fits(whole, call):
-                    answers = [(call, whole)]
-                else:
-                    odd = odd or (call, whole)
+                unmasked = self.output(call.inputs)
+                answers = [(call, unmasked)] if fits(unmasked, call) else []
+                odd = odd or (None if answers else (call, unmasked))
             if not answers:
                 continue
             answers = [each for each in answers if each[1].isfinite().all()] or answers
-            if any(is_all_nan(result) for _, result in answers):
-                call, result = answers[0]
-                yield Finding(
-                    "mask_after" if self._spoils_rows(call) else "all_nan", call.inputs, None, result
-                )
+            call, result = answers[0]
+            if any(is_all_nan(each) for _, each in answers):
+                name = "mask_after" if self._spoils_rows(call) else "all_nan"
+                yield Finding(name, call.inputs, None, result)
                 return
-            hit = self._first(answers, frames)
-            call, result, match = hit or (*answers[0], None)
+            call, result, match = self._first(answers, frames) or (call, result, None)
             if call.form is not None:
                 self.forms.setdefault(role, call.form)
             if match is None:
@@ -476,19 +475,13 @@ class _Module(Examination):
 
     def _laws(self) -> Iterator[Finding]:
         """What holds for all attention, where the parameters cannot be read: that leaves it undecided."""
-        call = self.call(*self.sizes[-1])
-        result = self.output(call.inputs)
-        if isinstance(result, CallFailed):
-            yield result.finding
-            return
-        mixed = self._mixed()
         self.trial.examined += ["batch", "causality"]
         self.trial.skipped += ["numbers", *(["mask"] if "mask" in self.subject.accepts else [])]
         leaks = self._leaks()
-        if mixed:
+        if mixed := self._mixed():
             yield mixed
         elif leaks and self.causal:
-            yield Finding("causal_open", call.inputs)
+            yield Finding("causal_open", self.call(*self.sizes[-1]).inputs)
         else:
             self.trial.question = "causal=True" if leaks and self.meant.causal is None else None
             yield Finding("not_compared")
@@ -534,14 +527,13 @@ class _Module(Examination):
 
     def _row_sums(self, inputs: dict[str, Any]) -> Tensor | None:
         """Of the weights, where they come second."""
-        try:
+        num_keys = self.sizes[-1][-1]
+        with contextlib.suppress(CallFailed):
             output = self.subject.outputs(**inputs)
-        except CallFailed:
-            return None
-        weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
-        if not isinstance(weights, Tensor) or weights.shape[-2:] != (self.sizes[-1][-1],) * 2:
-            return None
-        return weights.detach().sum(dim=-1)
+            weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
+            if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
+                return weights.detach().sum(dim=-1)
+        return None
 
 
 def _described(value: object) -> str:
