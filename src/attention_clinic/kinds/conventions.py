@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ _KEYS: tuple[Callable[[Tensor, int], Tensor], ...] = (
     lambda mask, heads: mask[:, :1],
     lambda mask, heads: mask[:, None, :1],
 )
-_FIRST = _ROWS[2]
+FIRST = _ROWS[2]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Form:
     @property
     def is_each(self) -> bool:
         """Whether each sequence has a mask of its own, a row for each query."""
-        return not self.by_keys and self.shape is not _FIRST
+        return not self.by_keys and self.shape is not FIRST
 
     def effective(self, mask: Tensor) -> Tensor:
         """The mask that acts, (batch, queries, keys), when this one is to be handed over."""
@@ -64,7 +65,7 @@ class Form:
         if self.by_keys:
             lens = torch.arange(batch) % max(keys - 1, 1) + 1
             return padding_mask(lens, keys).expand(batch, queries, keys)
-        return mask[:1].expand_as(mask) if self.shape is _FIRST else mask
+        return mask[:1].expand_as(mask) if self.shape is FIRST else mask
 
     def given(self, mask: Tensor, heads: int) -> dict[str, Any]:
         """The argument."""
@@ -74,34 +75,35 @@ class Form:
         return {self.role: handed.long() if self.as_integers else handed}
 
 
-def forms(accepts: Set[str], meant: Meant) -> Iterator[list[Form]]:
-    """The ways to hand over a mask: lists of which the first that runs is the one to look at."""
-    meanings = [meant.mask] if meant.mask else [*MEANINGS]
-    if "mask" in accepts:
-        for meaning in meanings:
-            for shape in (*_ROWS, *_KEYS):
-                integers = [] if meaning == "additive" else [Form("mask", meaning, shape, True)]
-                yield [Form("mask", meaning, shape), *integers]
-    if "valid_lens" in accepts:
-        yield [Form("valid_lens", "keeps", _KEYS[0])]
-    if "key_padding_mask" in accepts:
-        for meaning in [meant.mask] if meant.mask else ("hides", "keeps"):
-            yield [Form("key_padding_mask", meaning, _KEYS[0])]
+MASK_ROLES = ("mask", "valid_lens", "key_padding_mask")
+
+
+def forms(role: str, meant: Meant) -> Iterator[list[Form]]:
+    """The ways to hand over a mask in a role: lists of which the first that runs is the one to look at."""
+    if role == "valid_lens":
+        yield [Form(role, "keeps", _KEYS[0])]
+        return
+    meanings = (*MEANINGS,) if role == "mask" else ("hides", "keeps")
+    shapes = (*_ROWS, *_KEYS) if role == "mask" else _KEYS[:1]
+    for meaning, shape in itertools.product([meant.mask] if meant.mask else meanings, shapes):
+        integers = [True] if role == "mask" and meaning != "additive" else []
+        yield [Form(role, meaning, shape, as_integers) for as_integers in (False, *integers)]
 
 
 Pattern = Callable[[int], Tensor]
+ALL = 1000  # more tokens than any input has
 
 
-def _ones(length: int) -> Tensor:
-    return torch.ones(length, length, dtype=torch.bool)
+def band(before: int, after: int) -> Pattern:
+    """Each token sees from so many before it to so many after it."""
+    return lambda length: torch.ones(length, length, dtype=torch.bool).tril(after).triu(-before)
 
 
-# Which tokens see which without a mask: both are right, unless the owner says which.
-PATTERNS: dict[str, Pattern | None] = {"open": None, "causal": lambda length: _ones(length).tril()}
-# These never are.
+CAUSAL = band(ALL, 0)
+# Which tokens see which without a mask that are never right.
 WRONG_PATTERNS: dict[str, Pattern] = {
-    "causal_strict": lambda length: _ones(length).tril(-1),
-    "sees_ahead": lambda length: _ones(length).tril(1),
-    "causal_inverted": lambda length: _ones(length).triu(1),
-    "causal_upper": lambda length: _ones(length).triu(),
+    "causal_strict": band(ALL, -1),
+    "sees_ahead": band(ALL, 1),
+    "causal_inverted": band(-1, ALL),
+    "causal_upper": band(0, ALL),
 }

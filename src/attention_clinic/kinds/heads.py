@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,8 +81,8 @@ class Frame:
 
     def leave(self, output: Tensor, inputs: Inputs) -> Tensor:
         """What becomes of the output."""
-        added = {"raw": inputs, "normed": self.enter(inputs) if self.residual else inputs}.get(self.residual)
-        output = output if added is None else output + added[0]
+        if self.residual:
+            output = output + (self.enter(inputs) if self.residual == "normed" else inputs)[0]
         result: Tensor = output if self.after is None else self.after(output)
         return result
 
@@ -183,13 +183,16 @@ _LAST: list[Mistake] = [("no_output_projection", {"projects_output": False})]
 _ORDERS: list[Mistake] = [("batch_first", {"batch_second": True})]
 
 
-def recipes(reading: Reading, hidden: str, most: int = 2, least: int = 0) -> Iterator[tuple[Names, Recipe]]:
-    """Recipes with `least` to `most` mistakes, those that such projections and such hiding can have.
+def outputs(
+    reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame = PLAIN, most: int = 2, least: int = 0
+) -> Iterator[tuple[Names, Recipe, Tensor]]:
+    """What multi-head attention gives with `least` to `most` mistakes, and the recipes for it.
 
-    `hidden` says what hides: "" for nothing, "pattern" for causality alone, "mask" for a mask as well.
+    They are the mistakes that such projections can have, and what hides: a mask, or a pattern alone.
     """
     groups = _GROUPS if reading.num_heads != reading.num_kv_heads else []
-    hiding = {"": [], "pattern": _HIDING_CAUSE, "mask": _HIDING}[hidden]
+    pattern = frame.seen(*(x.shape[1] for x in inputs[:2]))
+    hiding = _HIDING if mask is not None else [] if pattern is None else _HIDING_CAUSE
     last = [] if reading.pairs[3] is None else _LAST
     stages = (_SPLITS, _DIVISORS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
     for count in range(least, most + 1):
@@ -198,16 +201,10 @@ def recipes(reading: Reading, hidden: str, most: int = 2, least: int = 0) -> Ite
                 names = tuple(name for name, _ in mistakes)
                 if "one_head" in names:  # of which head_dim and embed_dim are the same
                     names = tuple(name for name in names if name != "model_root")
-                fields = {field: value for _, change in mistakes for field, value in change.items()}
-                yield names, Recipe(**fields)
-
-
-def outputs(reading: Reading, inputs: Inputs, mask: Tensor | None, most: int = 2) -> Named:
-    """What multi-head attention gives with up to `most` mistakes; without any first, under no name."""
-    for names, recipe in recipes(reading, "" if mask is None else "mask", most):
-        output = recipe.output(reading, inputs, mask)
-        if output is not None:
-            yield names, output
+                recipe = Recipe(**{field: value for _, change in mistakes for field, value in change.items()})
+                output = recipe.output(reading, inputs, mask, frame)
+                if output is not None:
+                    yield names, recipe, output
 
 
 def _weights(scores: Tensor, mask: Tensor | None, frame: Frame, hiding: str, weighing: str) -> Tensor:
@@ -236,15 +233,24 @@ PARALLEL = roles(
 )  # fmt: skip
 
 
+def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join: str) -> Case:
+    """Self-attention of the first argument; `join` names a view that joins the heads."""
+    x, *_ = given.values()
+
+    def known_outputs() -> Named:
+        for names, _, output in outputs(of_matrices(weights, num_heads), (x, x, x), None):
+            yield tuple(join if name == "view_back" else name for name in names), output
+
+    return Case(given, next(known_outputs())[1], known_outputs)
+
+
 def parallel(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int | None = None) -> Case:
     """Four matrices for all heads: head i has columns i · head_dim to (i + 1) · head_dim - 1, of W_O rows."""
     width = num_heads * head_dim
     X, *rest = samples((batch, num_tokens, width), *[(width, width)] * 4, digits=digits)
     weights = rest if digits is not None else [weight / math.sqrt(width) for weight in rest]
-    reading, inputs = of_matrices(weights, num_heads), (X, X, X)
-    (_, right), *_ = outputs(reading, inputs, None, most=0)
     given = {"X": X, **dict(zip(("W_Q", "W_K", "W_V", "W_O"), weights, strict=True)), "num_heads": num_heads}
-    return Case(given, right, lambda: _wrong(outputs(reading, inputs, None)))
+    return _case(given, weights, num_heads, join="view_back")
 
 
 def listed(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int | None = None) -> Case:
@@ -254,17 +260,9 @@ def listed(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: i
         (batch, num_tokens, width), (width, width), *[(width, head_dim)] * (3 * num_heads), digits=digits
     )
     heads = [(rest[i] / 3, rest[i + 1] / 3, rest[i + 2]) for i in range(0, len(rest), 3)]
-    W_Q, W_K, W_V = (torch.cat(matrices, dim=1) for matrices in zip(*heads, strict=True))
-    reading, inputs = of_matrices([W_Q, W_K, W_V, W_O], num_heads), (x, x, x)
-    (_, right), *_ = outputs(reading, inputs, None, most=0)
-    given = {"x": x, "heads": heads, "W_O": W_O}
-    return Case(given, right, lambda: _joined(_wrong(outputs(reading, inputs, None))))
-
-
-def _joined(mistakes: Named) -> Named:
-    """Heads of a list are not split: joining them along tokens does what a view does on the way back."""
-    for names, output in mistakes:
-        yield tuple("concat_axis" if name == "view_back" else name for name in names), output
+    weights = [*(torch.cat(matrices, dim=1) for matrices in zip(*heads, strict=True)), W_O]
+    # Heads of a list are not split: joining them along tokens does what a view does on the way back.
+    return _case({"x": x, "heads": heads, "W_O": W_O}, weights, num_heads, join="concat_axis")
 
 
 def misfit(case: Case) -> Case:
@@ -287,10 +285,6 @@ def misfit(case: Case) -> Case:
     return Case({"x": x, "heads": heads, "W_O": part}, case.expected, mistakes)
 
 
-def _wrong(results: Named) -> Named:
-    return ((names, output) for names, output in results if names)
-
-
 def diagnose_functions(trial: Trial) -> Iterator[Finding]:
     """Findings about `candidate(x, heads, W_O)` or `candidate(X, W_Q, W_K, W_V, W_O, num_heads)`."""
     required = [p for p in signature(trial.candidate) or [] if p.default is p.empty]
@@ -305,10 +299,7 @@ def diagnose_functions(trial: Trial) -> Iterator[Finding]:
     result = answer(subject, case)
     if isinstance(result, CallFailed) and isinstance(result.error, RuntimeError):
         part = misfit(case)
-        fitted = answer(subject, part)
-        names = None if isinstance(fitted, CallFailed) else part.names(fitted)
-        if names:
-            for name in names:
-                yield case_finding(name, case, None)
+        if names := part.names(answer(subject, part)):
+            yield from (case_finding(name, case, None) for name in names)
             return
     yield from examine(subject, [case], [listed(*sizes, digits=1) for sizes in small])

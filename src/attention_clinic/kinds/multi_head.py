@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Names, answer, is_all_nan, oddity, same, samples
+from attention_clinic.cases import Case, Names, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import visible
-from attention_clinic.kinds.conventions import PATTERNS, WRONG_PATTERNS, Form, forms
-from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, diagnose_functions, recipes
+from attention_clinic.kinds.conventions import CAUSAL, FIRST, WRONG_PATTERNS, Form
+from attention_clinic.kinds.examination import Examination, fits
+from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, diagnose_functions, outputs
 from attention_clinic.kinds.modules import (
     MAKING,
     Reading,
@@ -46,6 +48,7 @@ ROLES = roles(
 BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
 Pairs = Literal["halves", "neighbours"]
+PAIRS: tuple[Pairs, ...] = ("halves", "neighbours")
 # How many recipes are computed for one output that has no known mistake: about a second.
 MOST_RECIPES = 3000
 # How the module has its tokens, from (batch, num_tokens, size).
@@ -63,19 +66,19 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     trial.made = f"seeded_copy({trial.made})"
     with evaluation_copy(module) as own:
         if any(nn.parameter.is_lazy(parameter) for parameter in own.parameters()):
-            _Clinic(trial, own).choose()
+            _Module(trial, own).choose()
             randomize(own)
             trial.made = ""  # such a call comes first
-        yield from _Clinic(trial, own).findings()
+        yield from _Module(trial, own).findings()
 
 
-@dataclass(frozen=True)
-class _Call:
-    """One call of the module: tensors and mask for the reference, and what the module is given."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Call(Case):
+    """One call of the module, with the tensors and the mask for the reference, and the mask's form."""
 
-    inputs: Inputs
+    tensors: Inputs
     mask: Tensor | None
-    arguments: dict[str, Any]
+    form: Form | None
 
 
 @dataclass(frozen=True)
@@ -88,27 +91,28 @@ class _Match:
     frame: Frame
 
 
-class _Clinic:
+Answer = tuple[_Call, Tensor]
+
+
+class _Module(Examination):
     """A module under examination: how it is called, and its parameters as projections.
 
-    `heads` is the number of heads that the module declares: no other size may be the same.
+    No size of its inputs is its number of heads.
     """
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
-        declared = "hides" if isinstance(module, nn.MultiheadAttention) else trial.meant.mask
-        self.trial, self.meant = trial, replace(trial.meant, mask=declared)
-        self.module, self.subject = module, Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
-        self.cross, self.sizes, self.layout = True, list[tuple[int, int, int]](), "batch"
-        self.form: Form | None = None
-        self.extra: Callable[[int], dict[str, Any]] = lambda length: {}
+        self.module, self.readings, self.twin = module, [*readings(module)], _twin(module)
+        subject = Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
+        mask = "hides" if isinstance(module, nn.MultiheadAttention) else trial.meant.mask
+        num_heads = self.readings[0].num_heads if self.readings else 1
+        super().__init__(subject, replace(trial.meant, mask=mask), num_heads)
+        self.takes_keys, self.sizes = True, list[tuple[int, int, int]]()
+        self.given_turns = {*TURNS} & subject.accepts if self.readings else set[str]()
+        self.repeats = 1  # how often sines and cosines are given: once for a pair, or twice
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
         self.dtype = torch.float32 if parameter is None else parameter.dtype
-        self.readings = [*readings(module)]
-        self.heads = {reading.num_heads for reading in self.readings[:1]}
-        self.twin = _twin(module)
         self.widths: tuple[int, ...] = self.readings[0].widths if self.readings else (self._width(),) * 3
-        self.subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], self.widths[2])
-        self.remarked: set[str] = set()
+        subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], self.widths[2])
 
     def _width(self) -> int:
         sizes = (getattr(self.module, name, None) for name in MAKING["embed_dim"])
@@ -121,33 +125,37 @@ class _Clinic:
         self, batch: int, queries: int, keys: int, form: Form | None = None, digits: int | None = None
     ) -> _Call:
         """A call with such sizes, and with a mask in this form."""
-        query_width, key_width, _ = self.widths
+        query_width, key_width, output_width = self.widths
         batch = 1 if self.layout == "single" else batch
         shapes = (batch, queries, query_width), *[(batch, keys, key_width)] * 2
         query, key, value = (x.to(self.dtype) for x in samples(*shapes, digits=digits))
-        if not self.cross:
+        if not self.takes_keys:
             key = value = query
         elif "value" not in self.subject.accepts:
             value = key
-        place, accepts = LAYOUTS[self.layout], self.subject.accepts
-        given = {"query": query}
-        if self.cross or "key" in accepts - self.subject.optional:
+        place, given = LAYOUTS[self.layout], {"query": query}
+        if self.takes_keys or "key" in self.required:
             given |= {"key": key, "value": value}
-        arguments: dict[str, Any] = {name: place(x) for name, x in given.items() if name in accepts}
-        arguments |= self.extra(queries)
+        inputs = {name: place(x) for name, x in given.items() if name in self.subject.accepts}
+        inputs |= self._turns_as_arguments(queries) if self.given_turns else {}
         mask = None
         if form is not None:
-            mask = visible((batch,), queries, keys)
-            mask = form.effective(mask | torch.eye(queries, dtype=torch.bool) if queries == keys else mask)
-            arguments |= form.given(mask, *(self.heads or {1}))
-        elif "mask" in accepts - self.subject.optional:
-            whole = self.form or Form("mask", self.meant.mask or "keeps", lambda mask, heads: mask[0])
-            arguments |= whole.given(torch.ones(batch, queries, keys, dtype=torch.bool), *(self.heads or {1}))
-        return _Call((query, key, value), mask, arguments)
+            argument, mask = self.masked(visible((batch,), queries, keys), form)
+            inputs |= argument
+        elif "mask" in self.required:
+            whole = self.forms.get("mask") or Form("mask", self.meant.mask or "keeps", FIRST)
+            inputs |= whole.given(torch.ones(batch, queries, keys, dtype=torch.bool), self.num_heads)
+        expected = place(torch.full((batch, queries, output_width), torch.nan))
+        return _Call(inputs, expected, tensors=(query, key, value), mask=mask, form=form)
 
-    def output(self, arguments: dict[str, Any]) -> Tensor | CallFailed:
-        """What the module gives, or why it gives nothing."""
-        return answer(self.subject, Case(arguments, torch.empty(0)))
+    def _turns_as_arguments(self, length: int) -> dict[str, Any]:
+        """Sines and cosines of rotary positions in the usual forms, those that the module takes."""
+        half = self.readings[0].head_dim // 2
+        angles = torch.arange(length)[:, None] / 1e4 ** (torch.arange(half) / half)
+        cos, sin = (x.repeat(1, self.repeats) for x in (angles.cos(), angles.sin()))
+        pair, rotations = (cos[None], sin[None]), torch.exp(1j * angles)
+        forms = {"cos": cos, "sin": sin, "position_embeddings": pair, "freqs": rotations}
+        return {role: x for role, x in forms.items() if role in self.given_turns}
 
     def choose(self) -> None:
         """Find the sizes and the layout that run, and whether keys may differ from queries.
@@ -155,45 +163,46 @@ class _Clinic:
         Raises:
             CallFailed: none does.
         """
-        queries, keys = (next(n for n in two if n not in self.heads) for two in ((3, 4), (5, 7)))
-        batch = 2 if 2 not in self.heads else 4
-        tries = [(True, (batch, queries, keys)), (True, (batch, keys, keys)), (False, (batch, keys, keys))]
-        required = self.subject.accepts - self.subject.optional
-        keyed = "key" in required or {"key", "value"} <= self.subject.accepts
-        first: CallFailed | None = None
-        for layout, extra in itertools.product(("batch", "single"), self._extras()):
-            self.layout, self.extra = layout, extra
-            for cross, sizes in tries if keyed else tries[2:]:
-                if self.sizes and self.sizes[-1][1] == self.sizes[-1][2]:
+        queries, keys = (next(n for n in two if n != self.num_heads) for two in ((3, 4), (5, 7)))
+        batch = 2 if self.num_heads != 2 else 4
+        square = (batch, keys, keys)
+        tries = [(True, (batch, queries, keys)), (True, square), (False, square)]
+        has_keys = "key" in self.required or {"key", "value"} <= self.subject.accepts
+        failures: list[CallFailed] = []
+        repeats = (2, 1) if self.given_turns else (1,)
+        for self.layout, self.repeats in itertools.product(("batch", "single"), repeats):
+            for self.takes_keys, sizes in tries if has_keys else tries[2:]:
+                result = self.output(self.call(*sizes).inputs)
+                if isinstance(result, CallFailed):
+                    failures.append(result)
+                    continue
+                self.sizes.append(sizes)
+                if sizes == square:
                     break
-                self.cross = cross
-                result = self.output(self.call(*sizes).arguments)
-                if not isinstance(result, CallFailed):
-                    self.sizes.append(sizes)
-                first = first or (result if isinstance(result, CallFailed) else None)
             if self.sizes:
                 break
-        if not self.sizes:
-            assert first is not None
-            raise first
-        kept = [reading for reading in self.readings if reading.widths[2] == reading.widths[0]]
-        result = self.output(self.call(*self.sizes[0]).arguments)
-        if not isinstance(result, CallFailed) and result.shape[-1] == self.widths[0] != self.widths[2]:
-            self.readings, self.widths = kept, (self.widths[0],) * 3  # tokens of as many features come out
-        declared = isinstance(self.module, nn.MultiheadAttention)
-        inner = any(isinstance(part, nn.MultiheadAttention) for part in self.module.modules())
-        if (declared or not inner) and self.layout == "batch" and self._mixes_rows():
+        else:
+            raise failures[0]
+        self._read_outputs_width()
+        is_wrapper = any(isinstance(part, nn.MultiheadAttention) for part in [*self.module.modules()][1:])
+        if self.layout == "batch" and not is_wrapper and self._mixes_rows():
             self.layout = "sequence"
+
+    def _read_outputs_width(self) -> None:
+        """Where tokens of as many features come out, keep the readings for that."""
+        result = self.output(self.call(*self.sizes[0]).inputs)
+        if not isinstance(result, CallFailed) and result.shape[-1] == self.widths[0] != self.widths[2]:
+            self.readings = [each for each in self.readings if each.widths[2] == each.widths[0]]
+            self.widths = (self.widths[0],) * 3
 
     def _feels(self, change: Callable[[Tensor], object], at: tuple[slice | int, ...]) -> bool:
         """Whether the output there is another when the tokens (batch, num_tokens, size) are changed."""
-        place, arguments = LAYOUTS[self.layout], self.call(*self.sizes[-1]).arguments
-        tokens = {name: arguments[name] for name in ("query", "key", "value") if name in arguments}
-        changed = {name: self._rows(x).clone() for name, x in tokens.items()}
+        inputs = self.call(*self.sizes[-1]).inputs
+        changed = {name: self._rows(x).clone() for name, x in inputs.items() if name in BY_POSITION[:3]}
         for x in changed.values():
             change(x)
-        plain = self.output(arguments)
-        result = self.output(arguments | {name: place(x) for name, x in changed.items()})
+        plain = self.output(inputs)
+        result = self.output({**inputs, **{name: LAYOUTS[self.layout](x) for name, x in changed.items()}})
         if isinstance(plain, CallFailed) or isinstance(result, CallFailed):
             return True
         return not same(self._rows(result)[at], self._rows(plain)[at])
@@ -221,114 +230,80 @@ class _Clinic:
         ends = (slice(1, None), 0), (slice(-1), -1)
         return any(self._feels(turned(others), (slice(None), end)) for others, end in ends)
 
-    def _extras(self) -> list[Callable[[int], dict[str, Any]]]:
-        """Sines and cosines of rotary positions, where the module takes them, in the usual forms."""
-        taken = {*TURNS} & self.subject.accepts
-        if not taken or not self.readings:
-            return [lambda length: {}]
-        half = self.readings[0].head_dim // 2
-
-        def whole(length: int) -> dict[str, Any]:
-            halves = halved(length)
-            pair = [halves[name].repeat(1, 2) for name in ("cos", "sin")]
-            return {"cos": pair[0], "sin": pair[1], "position_embeddings": tuple(each[None] for each in pair)}
-
-        def halved(length: int) -> dict[str, Any]:
-            angles = torch.arange(length)[:, None] / 1e4 ** (torch.arange(half) / half)
-            return {"cos": angles.cos(), "sin": angles.sin(), "freqs": torch.exp(1j * angles)}
-
-        def of(make: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
-            return lambda length: {role: x for role, x in make(length).items() if role in taken}
-
-        return [of(make) for make in (whole, halved) if taken <= make(1).keys()] or [lambda length: {}]
-
     # ---- what may stand around attention
 
     def frames(self) -> list[Frame]:
         """All that may stand around it, as far as the module behaves so."""
-        depends = self._depends_on_order()
-        patterns = ["open", "causal"] if self._leaks() else ["causal", "open"]
-        intended = self.meant.causal is True or (self.meant.causal is None and self._intends_causality())
-        wrong = {"open": ("causal_open",)} if intended else {}
+        turns = self._turns(self._depends_on_order())
+        patterns = [None, CAUSAL] if self._leaks() else [CAUSAL, None]
+        opened = ("causal_open",) if self.causal else ()
         found = [
-            replace(frame, turns=turns, pattern=PATTERNS[pattern], names=(*wrong.get(pattern, ()), *names))
+            replace(frame, turns=turn, pattern=pattern, names=(*(() if pattern else opened), *names))
             for frame in self._surroundings()
             for pattern in patterns
-            for turns, names in self._turns(depends)
+            for turn, names in turns
         ]
         return sorted(found, key=lambda frame: len(frame.names))
 
-    def _intends_causality(self) -> bool:
-        """Whether a module that takes no mask is called causal, or holds a triangle."""
-        if "mask" in self.subject.accepts:
-            return False
-        triangles = (b.squeeze() for b in self.module.buffers() if b.ndim >= 2)
-        square = (b for b in triangles if b.ndim == 2 and b.shape[0] == b.shape[1] > 1)
-        return "causal" in type(self.module).__name__.lower() or any(
-            bool((b.triu(1) == 0).all()) != bool((b.tril(-1) == 0).all()) for b in square
-        )
-
     def _surroundings(self) -> list[Frame]:
         """Norms and a residual: those with which a module whose projections are zero gives what it gives."""
-        width = self.widths[0]
-        norms = [norm for _, norm in norms_of(self.module) if norm_size(norm) == width]
+        norms = [norm for _, norm in norms_of(self.module) if norm_size(norm) == self.widths[0]]
         pairs = [(norm, norm) for norm in norms] + ([(norms[0], norms[1])] if len(norms) > 1 else [])
         every = [
             Frame(before, residual, after)
             for before in (None, *pairs)
             for after in (None, *norms)
-            for residual in ("", "raw", "normed" if before else "")[: 3 if before else 2]
+            for residual in ("", "raw", "normed")[: 3 if before else 2]
         ]
-        call = self.call(*self.sizes[-1])
-        kept = {name: p.detach().clone() for name, p in self.module.named_parameters()}
+        call, place = self.call(*self.sizes[-1]), LAYOUTS[self.layout]
+        nothing = torch.zeros_like(call.tensors[0])
         of_norms = {id(p) for _, norm in norms_of(self.module) for p in norm.parameters()}
+        others = [p for p in self.module.parameters() if id(p) not in of_norms]
+        values = [p.detach().clone() for p in others]
         with torch.no_grad():
-            for parameter in self.module.parameters():
-                if id(parameter) not in of_norms:
-                    parameter.zero_()
-            silent = self.output(call.arguments)
-            place, nothing = LAYOUTS[self.layout], torch.zeros_like(call.inputs[0])
-            fitting = [
-                frame
-                for frame in every
-                if not isinstance(silent, CallFailed)
-                and silent.shape == place(nothing).shape
-                and same(silent, place(frame.leave(nothing, call.inputs)))
-            ]
-            for name, parameter in self.module.named_parameters():
-                parameter.copy_(kept[name])
+            for parameter in others:
+                parameter.zero_()
+            silent = self.output(call.inputs)
+            for parameter, value in zip(others, values, strict=True):
+                parameter.copy_(value)
+            fitting = [each for each in every if same(silent, place(each.leave(nothing, call.tensors)))]
         return fitting or every[:1]
 
     def _turns(self, depends: bool) -> list[tuple[tuple[Turn, Turn] | None, Names]]:
         """Rotary positions in both layouts, where the order of tokens matters, and what they may lack."""
-        given = bool({*TURNS} & self.subject.accepts and self.extra(1))
         own = (getattr(self.module, name, None) for name in ("rope_theta", "rope_base", "theta", "base"))
         declared = [float(base) for base in own if isinstance(base, int | float)]
-        layouts: tuple[Pairs, ...] = ("halves", "neighbours")
+        bases = [1e4] if self.given_turns else declared[:1] or [1e4, 5e5, 1e6]
         turns: list[tuple[tuple[Turn, Turn] | None, Names]] = []
-        if not (given and depends):
+        if not (self.given_turns and depends):
             turns.append((None, ("rotary_unturned",) if self.meant.rope else ()))
-        for base, pairs in itertools.product([1e4] if given else declared[:1] or [1e4, 5e5, 1e6], layouts):
-            turn = _turn(base, pairs)
+        for base, pairs in itertools.product(bases, PAIRS):
+            turn, back = _turn(base, pairs), _turn(base, pairs, -1)
             right = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
             turns += [((turn, turn), right)] if depends else []
-            if base == (declared or [1e4])[0]:  # turned queries alone do not show in the order of keys
+            if base == bases[0]:  # turned queries alone do not show in the order of keys
                 turns.append(((turn, lambda x: x), ("rotary_queries_only",)))
-                turns += [((_turn(base, pairs, -1),) * 2, ("rotary_sign",))] if depends else []
+                turns += [((back, back), ("rotary_sign",))] if depends else []
         return turns
 
     # ---- comparison
 
     def search(
-        self, call: _Call, results: list[Tensor], frames: list[Frame], num_rounds: int | None
-    ) -> tuple[int, _Match] | None:
-        """Which of the results, of calls that differ in the form of a mask alone, has which mistakes.
+        self, answers: list[Answer], frames: list[Frame], num_rounds: int | None = None
+    ) -> tuple[_Call, Tensor, _Match] | None:
+        """Which of the answers, to calls that differ in the form of a mask alone, has which mistakes."""
+        known = self._known_outputs(answers[0][0], frames, num_rounds)
+        for output, match in itertools.islice(known, MOST_RECIPES):
+            for call, result in answers:
+                if same(result, LAYOUTS[self.layout](output)):
+                    return call, result, match
+        return None
 
-        The fewest mistakes come first, in rounds; the likeliest reading may have two.
-        """
+    def _known_outputs(
+        self, call: _Call, frames: list[Frame], num_rounds: int | None
+    ) -> Iterator[tuple[Tensor, _Match]]:
+        """What the module may give, the fewest mistakes first; the likeliest reading may have two."""
         declared = [reading for reading in self.readings if reading.is_declared]
-        hidden = "" if call.mask is None else "mask"
-        place, left = LAYOUTS[self.layout], MOST_RECIPES
         usual = [frame for frame in frames if {*frame.names} <= {"causal_open"}]
         wrong = [
             replace(frame, pattern=pattern, names=(name,), blind=blind)
@@ -343,20 +318,10 @@ class _Clinic:
             (frames, declared, 0, 0), (wrong, likely, 0, 0), (usual, likely, 1, 1),
             (still or usual, likely, 2, 2), (still or usual, declared[1:], 1, 1), (wrong, likely, 1, 1),
         ]  # fmt: skip
-        for some, known, least, most in rounds[:num_rounds]:
-            for frame, reading in itertools.product(some, known):
-                acts = frame.seen(*(x.shape[1] for x in call.inputs[:2])) is not None
-                for names, recipe in recipes(reading, hidden or ("pattern" if acts else ""), most, least):
-                    left -= 1
-                    if left < 0:
-                        return None
-                    output = recipe.output(reading, call.inputs, call.mask, frame)
-                    if output is None:
-                        continue
-                    for number, result in enumerate(results):
-                        if same(result, place(output)):
-                            return number, _Match((*frame.names, *names), reading, recipe, frame)
-        return None
+        for around, read, least, most in rounds[:num_rounds]:
+            for frame, reading in itertools.product(around, read):
+                for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, most, least):
+                    yield output, _Match((*frame.names, *names), reading, recipe, frame)
 
     def findings(self) -> Iterator[Finding]:
         """Yield conduct first, then differences from what the parameters give, then broken laws."""
@@ -365,7 +330,7 @@ class _Clinic:
         except CallFailed as stop:
             yield from self._uncalled(stop)
             return
-        unsteady = self.subject.difference_of_calls(**self.call(*self.sizes[0]).arguments)
+        unsteady = self.subject.difference_of_calls(**self.call(*self.sizes[0]).inputs)
         if unsteady:
             if not self.subject.without_dropout:
                 yield unsteady
@@ -373,11 +338,11 @@ class _Clinic:
             yield Finding("dropout_in_eval", unsteady.input, unsteady.expected, unsteady.actual)
         if self.layout == "sequence":
             yield Finding("sequence_first")
-        found = [*(self._parity() if self.readings else self._laws())]
-        yield from found
-        names = {finding.name for finding in found}
-        if not names & {"raises", "shape", "dtype", "no_tensor", "not_compared"}:
-            if not any(name.startswith("mask") for name in names):
+        # What is a matter of convention shows with each mask and without.
+        found = {finding.name: finding for finding in (self._parity() if self.readings else self._laws())}
+        yield from found.values()
+        if found.keys().isdisjoint({"raises", "shape", "dtype", "no_tensor", "not_compared"}):
+            if not any(name.startswith("mask") for name in found):
                 yield from self._blind()
             yield from self._looked()
             yield from self._dropped()
@@ -388,199 +353,135 @@ class _Clinic:
         if stop.finding.name != "raises" or known:
             yield stop.finding
             return
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in stop.finding.input.items())
+        shown = ", ".join(f"{name}={_described(value)}" for name, value in stop.finding.input.items())
         self.trial.tried.append(f"forward({shown})")
         yield Finding("not_called", stop.finding.input, details=stop.finding.details)
 
     def _parity(self) -> Iterator[Finding]:
+        """Differences from what the parameters give, with each mask and without."""
         frames = self.frames()
-        asked = {role for role in ("mask", "valid_lens", "key_padding_mask") if role in self.subject.accepts}
         odd: tuple[_Call, Tensor | CallFailed] | None = None
-        for role in (*sorted(asked), ""):
-            for sizes in self.sizes:
-                calls = self._masked(role, sizes) if role else [(None, self.call(*sizes))]
-                results = [(form, call, self.output(call.arguments)) for form, call in calls]
-                done = [
-                    (form, call, r)
-                    for form, call, r in results
-                    if not isinstance(r, CallFailed) and self._fits(call, r)
-                ]
-                if not done:
-                    odd = odd or (None if role else (results[0][1], results[0][2]))
-                    continue
-                done = [each for each in done if each[2].isfinite().all()] or done
-                if any(is_all_nan(result) for *_, result in done):
-                    name = "mask_after" if self._spoils_rows(*done[0][:2]) else "all_nan"
-                    yield Finding(name, done[0][1].arguments, None, done[0][2])
-                    return
-                hit = self._first(done, frames)
-                if hit is None:
-                    self.form = self.form or done[0][0]
-                    odd = odd or (done[0][1], done[0][2])
-                    continue
-                (form, call, result), match = hit
-                self.form = form or self.form
-                yield from self._remarks(form, match)
-                if match.names:
-                    yield from self._shown(sizes, form, call, result, match)
-                    return
-                self.trial.examined += ["numbers", *(["mask"] if role else [])]
-        if asked and "mask" not in self.trial.examined:
+        for role, sizes in itertools.product((*self.mask_roles, ""), self.sizes):
+            if role:
+                masked = self.answers(role, partial(self.call, *sizes))
+                answers = [(call, result) for _, call, result in masked]
+            else:
+                call = self.call(*sizes)
+                unmasked = self.output(call.inputs)
+                answers = [(call, unmasked)] if fits(unmasked, call) else []
+                odd = odd or (None if answers else (call, unmasked))
+            if not answers:
+                continue
+            answers = [each for each in answers if each[1].isfinite().all()] or answers
+            call, result = answers[0]
+            if any(is_all_nan(each) for _, each in answers):
+                name = "mask_after" if self._spoils_rows(call) else "all_nan"
+                yield Finding(name, call.inputs, None, result)
+                return
+            call, result, match = self._first(answers, frames) or (call, result, None)
+            if call.form is not None:
+                self.forms.setdefault(role, call.form)
+            if match is None:
+                odd = odd or (call, result)
+                continue
+            yield from self._remarks(call.form, match.frame)
+            if match.names:
+                yield from self._evidence(call, result, match)
+                return
+            self.trial.examined += ["numbers", *(["mask"] if role else [])]
+        if self.mask_roles and "mask" not in self.trial.examined:
             self.trial.skipped.append("mask")
         self.trial.examined.append("causality")
         if odd:
             yield self._mixed() or self._odd(*odd, frames)
 
-    def _spoils_rows(self, form: Form | None, call: _Call) -> bool:
+    def _spoils_rows(self, call: _Call) -> bool:
         """Whether a hidden key spoils those rows alone that it is hidden from, as -inf among weights does."""
-        if form is None or call.mask is None:
+        if call.form is None or call.mask is None:
             return False
         mask = torch.ones_like(call.mask)
         mask[-1, :, -1] = False
-        result = self.output(call.arguments | form.given(mask, *(self.heads or {1})))
-        finite = (
-            []
-            if isinstance(result, CallFailed)
-            else self._rows(result).isfinite().flatten(1).all(-1).tolist()
-        )
-        return finite[:1] == [True] and finite[-1:] == [False]
+        result = self.output({**call.inputs, **call.form.given(mask, self.num_heads)})
+        if isinstance(result, CallFailed):
+            return False
+        is_finite = self._rows(result).isfinite().flatten(1).all(-1)
+        return bool(is_finite[0]) and not bool(is_finite[-1])
 
-    def _fits(self, call: _Call, result: Tensor) -> bool:
-        tokens = call.inputs[0][..., :1].expand(-1, -1, self.widths[2])
-        return result.shape == LAYOUTS[self.layout](tokens).shape
-
-    def _masked(self, role: str, sizes: tuple[int, int, int]) -> list[tuple[Form | None, _Call]]:
-        """Calls with a mask, in each form that runs; once one is found to be right, in that alone."""
-        if self.form is not None and self.form.role == role:
-            return [(self.form, self.call(*sizes, self.form))]
-        calls: list[tuple[Form | None, _Call]] = []
-        for ways in forms({role}, self.meant):
-            for form in ways:
-                call = self.call(*sizes, form)
-                result = self.output(call.arguments)
-                if not isinstance(result, CallFailed):
-                    calls += [(form, call)] if self._fits(call, result) else []
-                    break
-        return calls
-
-    def _first(
-        self, done: list[tuple[Form | None, _Call, Tensor]], frames: list[Frame]
-    ) -> tuple[tuple[Form | None, _Call, Tensor], _Match] | None:
+    def _first(self, answers: list[Answer], frames: list[Frame]) -> tuple[_Call, Tensor, _Match] | None:
         """The form with which the module is right, else with the fewest mistakes."""
         if self.twin is not None:
-            right, *_ = self.twin(**done[0][1].arguments)
-            if same(done[0][2], right):
-                return done[0], _Match((), self.readings[0], Recipe(), frames[0])
-        groups: dict[bytes, list[tuple[Form | None, _Call, Tensor]]] = {}
-        for each in done:
-            mask = each[1].mask
-            groups.setdefault(b"" if mask is None else bytes(mask.flatten().tolist()), []).append(each)
+            right, *_ = self.twin(**answers[0][0].inputs)
+            if same(answers[0][1], right):
+                return *answers[0], _Match((), self.readings[0], Recipe(), frames[0])
+        groups: dict[object, list[Answer]] = {}  # of forms with which the same mask acts
+        for call, result in answers:
+            acts_alike = call.form and (call.form.by_keys, call.form.is_each)
+            groups.setdefault(acts_alike, []).append((call, result))
         alike = [*groups.values()]
-        right = next((n for n, group in enumerate(alike) if self._found(group, frames, 1)), None)
-        # What is right for a mask that all sequences share may be wrong for one of each.
-        for group in alike[:1] if right is None else alike[:right]:
-            if hit := self._found(group, frames, None if right is None else 3):
-                return hit
-        return None if right is None else self._found(alike[right], frames, 1)
+        for number, group in enumerate(alike):
+            if hit := self.search(group, frames, 1):
+                # What is right for a mask that all sequences share may be wrong for one of each.
+                earlier = (self.search(each, frames, 3) for each in alike[:number])
+                return next(filter(None, earlier), hit)
+        return self.search(alike[0], frames)
 
-    def _found(
-        self, group: list[tuple[Form | None, _Call, Tensor]], frames: list[Frame], rounds: int | None
-    ) -> tuple[tuple[Form | None, _Call, Tensor], _Match] | None:
-        found = self.search(group[0][1], [result for *_, result in group], frames, rounds)
-        return found and (group[found[0]], found[1])
-
-    def _remarks(self, form: Form | None, match: _Match) -> Iterator[Finding]:
-        """What is a matter of convention, once each."""
-        remarks = {
-            "mask_hides": form is not None and (form.role, form.meaning) == ("mask", "hides"),
-            "mask_additive": form is not None and form.meaning == "additive",
-            "causal_inside": match.frame.pattern is PATTERNS["causal"],
-            "residual_inside": bool(match.frame.residual),
-        }
-        if match.frame.pattern is None and self.meant.causal is None and "mask" not in self.subject.accepts:
+    def _remarks(self, form: Form | None, frame: Frame) -> Iterator[Finding]:
+        """What is a matter of convention."""
+        yield from self.remarks_on_mask(form)
+        if frame.pattern is CAUSAL and not self.meant.causal:
+            yield Finding("causal_inside")
+        if frame.pattern is None and self.meant.causal is None and "mask" not in self.subject.accepts:
             self.trial.question = "causal=True"
-        told = {"mask_hides": "mask", "mask_additive": "mask", "causal_inside": "causal"}
-        for name, holds in remarks.items():
-            asked = getattr(self.meant, told.get(name, "residual"))
-            if holds and not asked and name not in self.remarked:
-                self.remarked.add(name)
-                yield Finding(name)
-        if self.meant.residual and not match.frame.residual:
-            yield Finding("residual_missing")
+        if bool(frame.residual) != bool(self.meant.residual):
+            yield Finding("residual_inside" if frame.residual else "residual_missing")
 
-    def _shown(
-        self, sizes: tuple[int, int, int], form: Form | None, call: _Call, result: Tensor, match: _Match
-    ) -> Iterator[Finding]:
+    def _evidence(self, call: _Call, result: Tensor, match: _Match) -> Iterator[Finding]:
         """A finding for each mistake, with the smallest input that shows it."""
-        pattern = PATTERNS["causal"] if match.frame.names else match.frame.pattern
+        pattern = CAUSAL if match.frame.names else match.frame.pattern
         right_frame = replace(match.frame, pattern=pattern, names=(), blind="nan")
         place = LAYOUTS[self.layout]
-        small = [(b, n) for b, n in ((1, 2), (1, 3), (2, 2), (2, 3)) if n not in self.heads]
-        tries = [self.call(b, n, n, form, digits=1) for b, n in small]
-        for each in (*tries, call):
-            right, wrong = (
-                recipe.output(match.reading, each.inputs, each.mask, frame)
-                for recipe, frame in ((Recipe(), right_frame), (match.recipe, match.frame))
-            )
-            if each is call or right is None or wrong is None:
-                break
-            actual = CallFailed(Finding("")) if self.trial.late else self.output(each.arguments)
-            if not isinstance(actual, CallFailed) and same(actual, place(wrong)) and not same(wrong, right):
-                result = actual
-                break
-        for name in match.names:
-            yield Finding(name, each.arguments, None if right is None else place(right), result)
+
+        def case(each: _Call) -> Case | None:
+            right = Recipe().output(match.reading, each.tensors, each.mask, right_frame)
+            wrong = match.recipe.output(match.reading, each.tensors, each.mask, match.frame)
+            if right is None or wrong is None:
+                return None
+            return Case(each.inputs, place(right), lambda: [(match.names, place(wrong))])
+
+        sizes = [(b, n) for b, n in ((1, 2), (1, 3), (2, 2), (2, 3)) if n != self.num_heads]
+        small = (case(self.call(b, n, n, call.form, digits=1)) for b, n in sizes)
+        yield from smallest(self.subject, case(call) or call, result, match.names, filter(None, small))
 
     def _odd(self, call: _Call, result: Tensor | CallFailed, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
-        frame, reading = frames[0], self.readings[0]
-        hidden = "pattern" if call.mask is None else "mask"
-        outputs = [
+        known = [
             (names, LAYOUTS[self.layout](output))
-            for names, recipe in recipes(reading, hidden, most=1)
-            if (output := recipe.output(reading, call.inputs, call.mask, frame)) is not None
+            for names, _, output in outputs(self.readings[0], call.tensors, call.mask, frames[0], most=1)
         ]
-        expected = outputs[0][1] if outputs else torch.empty(0)
-        finding = oddity(Case(call.arguments, expected, lambda: outputs), result)
+        expected = known[0][1] if known else torch.empty(0)
+        finding = oddity(Case(call.inputs, expected, lambda: known), result)
         ordered = any(each.turns and not each.names for each in frames)
         mixes = self._leaks() or self._feels(lambda x: x[:, 0].add_(1), (slice(None), -1))
-        known = self.twin or (is_read(self.module) and mixes and not ordered and call.mask is None)
-        if finding.name == "differs" and not known:
+        is_known = self.twin or (is_read(self.module) and mixes and not ordered and call.mask is None)
+        if finding.name == "differs" and not is_known:
             return replace(finding, name="not_compared")
         return finding
 
     def _mixed(self) -> Finding | None:
         """Whether a sequence gives something else alone; also with as many sequences as heads."""
-        if self.layout != "batch":
-            return None
-        for batch in (2, *self.heads - {1, 2}):
-            arguments = self.call(batch, 5, 5, self.form).arguments
-            together = self.output(arguments)
-            for i in range(batch):
-                tensors = {name: x for name, x in arguments.items() if isinstance(x, Tensor)}
-                own = {name: x[i : i + 1] for name, x in tensors.items() if len(x) == batch}
-                alone = self.output(arguments | own)
-                if isinstance(alone, CallFailed) or isinstance(together, CallFailed):
-                    break
-                if not same(together[i : i + 1], alone):
-                    return Finding("batch_mixed", arguments, alone, together[i : i + 1])
-        return None
+        batches = dict.fromkeys((2, max(2, self.num_heads)))
+        found = (self.mixed(self.call(batch, 5, 5, self.form)) for batch in batches)
+        return next(filter(None, found), None)
 
     def _laws(self) -> Iterator[Finding]:
         """What holds for all attention, where the parameters cannot be read: that leaves it undecided."""
-        call = self.call(*self.sizes[-1])
-        result = self.output(call.arguments)
-        if isinstance(result, CallFailed):
-            yield result.finding
-            return
-        mixed = self._mixed()
         self.trial.examined += ["batch", "causality"]
         self.trial.skipped += ["numbers", *(["mask"] if "mask" in self.subject.accepts else [])]
         leaks = self._leaks()
-        if mixed:
+        if mixed := self._mixed():
             yield mixed
-        elif leaks and (self.meant.causal or (self.meant.causal is None and self._intends_causality())):
-            yield Finding("causal_open", call.arguments)
+        elif leaks and self.causal:
+            yield Finding("causal_open", self.call(*self.sizes[-1]).inputs)
         else:
             self.trial.question = "causal=True" if leaks and self.meant.causal is None else None
             yield Finding("not_compared")
@@ -589,58 +490,53 @@ class _Clinic:
         """A note: what a query gets that may attend to nothing."""
         if self.form is None or self.layout == "single":
             return
-        call = self.call(1, 2, 2, self.form, digits=1)
         mask = torch.zeros(1, 2, 2, dtype=torch.bool)
         mask[:, 1] = not self.form.by_keys
-        arguments = call.arguments | self.form.given(mask, *(self.heads or {1}))
-        result = self.output(arguments)
+        argument = self.form.given(mask, self.num_heads)
+        inputs = {**self.call(1, 2, 2, self.form, digits=1).inputs, **argument}
+        result = self.output(inputs)
         if not isinstance(result, CallFailed):
             self.trial.examined.append("blind")
             if bool(self._rows(result)[:, 0].isnan().all()):
-                yield Finding("mask_nan", arguments, None, result)
+                yield Finding("mask_nan", inputs, None, result)
 
     def _looked(self) -> Iterator[Finding]:
         """Whether asking for the weights changes the output."""
         if "need_weights" not in self.subject.accepts:
             return
         for sizes, form in itertools.product(((1, 2, 2), (2, 5, 5)), {self.form, None}):
-            arguments = self.call(*sizes, form, digits=1).arguments
-            plain, looked = (self.output(arguments | {"need_weights": asked}) for asked in (False, True))
+            inputs = self.call(*sizes, form, digits=1).inputs
+            plain, looked = (self.output({**inputs, "need_weights": asked}) for asked in (False, True))
             if isinstance(plain, CallFailed) or isinstance(looked, CallFailed):
                 continue
             self.trial.examined.append("weights")
             if not same(looked, plain):
-                yield Finding("weights_change_output", arguments, plain, looked)
+                yield Finding("weights_change_output", {**inputs}, plain, looked)
                 return
 
     def _dropped(self) -> Iterator[Finding]:
         """A note: weights that are returned in training and whose rows do not sum to 1."""
-        arguments = self.call(*self.sizes[-1]).arguments
-        if "need_weights" in self.subject.accepts:
-            arguments |= {"need_weights": True}
-        before = self._row_sums(arguments)
-        try:
-            self.module.train()
-            after = self._row_sums(arguments)
-        finally:
-            self.module.eval()
+        inputs = {**self.call(*self.sizes[-1]).inputs}
+        inputs |= {"need_weights": True} if "need_weights" in self.subject.accepts else {}
+        before = self._row_sums(inputs)
+        self.module.train()
+        after = self._row_sums(inputs)
+        self.module.eval()
         if before is not None and after is not None and not torch.allclose(before, after, atol=1e-4):
-            yield Finding("weights_after_dropout", arguments, before, after)
+            yield Finding("weights_after_dropout", inputs, before, after)
 
-    def _row_sums(self, arguments: dict[str, Any]) -> Tensor | None:
+    def _row_sums(self, inputs: dict[str, Any]) -> Tensor | None:
         """Of the weights, where they come second."""
-        try:
-            output = self.subject.outputs(**arguments)
-        except CallFailed:
-            return None
-        weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
-        length = self.sizes[-1][-1]
-        if not isinstance(weights, Tensor) or weights.shape[-2:] != (length, length):
-            return None
-        return weights.detach().sum(dim=-1)
+        num_keys = self.sizes[-1][-1]
+        with contextlib.suppress(CallFailed):
+            output = self.subject.outputs(**inputs)
+            weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
+            if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
+                return weights.detach().sum(dim=-1)
+        return None
 
 
-def _shown(value: object) -> str:
+def _described(value: object) -> str:
     return str(tuple(value.shape)) if isinstance(value, Tensor) else repr(value)
 
 
