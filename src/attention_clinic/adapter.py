@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import itertools
+import operator
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import named_parameters, roles
+from attention_clinic.diagnosis import Finding
+from attention_clinic.trial import CallFailed
 
 Decoder = Callable[..., Any]
 
@@ -24,6 +28,7 @@ MODEL = roles(
     documents="document_ids", need_weights="output_attentions", targets="target labels",
 )  # fmt: skip
 _SAMPLE = torch.zeros(2, 3, dtype=torch.long)
+_DTYPES = (torch.long, torch.bool)
 _CACHES = (*MODEL["cache"], "new_cache", "present", "presents")
 _LOGITS = ("logits", "prediction_logits", "last_hidden_state")
 _INTENDED = (
@@ -32,17 +37,29 @@ _INTENDED = (
 )
 
 
-class NoLogits(TypeError):
-    """A decoder's output has not the shape of logits.
-
-    `expected` is that shape, `output` what the decoder returned.
-    """
+class NoLogits(CallFailed, TypeError):
+    """The output of a decoder has not the shape of logits."""
 
     def __init__(self, expected: tuple[object, ...], output: object) -> None:
-        """Take both."""
-        self.expected, self.output = expected, output
-        kind = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-        super().__init__(f"a decoder must give logits, {expected}, got {kind}")
+        """Take that shape, and what the decoder returned."""
+        shape, kind = tuple(getattr(output, "shape", ())), type(output).__name__
+        is_tensor = isinstance(output, Tensor)
+        details = {"expected": expected, "actual": shape} if is_tensor else {"kind": kind}
+        super().__init__(Finding("shape" if is_tensor else "no_tensor", details=details))
+        self.args = (f"a decoder must give logits, {expected}, got {shape if is_tensor else kind}",)
+
+
+class MaskForm(NamedTuple):
+    """How a decoder takes masks: whether True hides, with how many dimensions, and with which dtype."""
+
+    hides: bool
+    dimensions: int
+    dtype: torch.dtype
+
+    def apply(self, mask: Tensor) -> Tensor:
+        """The form of a mask of shape (batch, length) that is True at tokens and False at padding."""
+        shape = (len(mask), *[1] * (self.dimensions - 2), mask.shape[1])
+        return (~mask if self.hides else mask).to(self.dtype).reshape(shape)
 
 
 class Cache:
@@ -62,7 +79,7 @@ class Cache:
 
     def advance(self, output: Any, length: int) -> None:
         """Take the new value from an output, if there is one in it, and count the tokens."""
-        value = next(_caches(output), None)
+        value = _cache_in(output)
         self.value = self.value if value is None else value
         self.length += length
 
@@ -79,20 +96,20 @@ class DecoderAdapter:
         (torch.Size([1, 2, 7]), False)
     """
 
-    def __init__(self, decoder: Decoder, call: Callable[..., Any] | None = None) -> None:
+    def __init__(self, decoder: Decoder, call: Callable[..., Any] = operator.call) -> None:
         """Read the signature; `call(decoder, token_ids, **options)` is how the decoder is called."""
         parameters = named_parameters(decoder, MODEL)
         self._names = {role: parameter.name for role, parameter in parameters.items()}
         start = parameters.get("start_pos")
         self._needs_start = start is not None and start.default is start.empty
-        self.decoder, self._call = decoder, call or _call
+        self.decoder, self.call = decoder, call
+        self.module = decoder if isinstance(decoder, nn.Module) else nn.Identity()
         self.calls: list[dict[str, Any]] = []
-        parameter = next(decoder.parameters(), None) if isinstance(decoder, nn.Module) else None
-        self.device = torch.device("cpu") if parameter is None else parameter.device
+        self.device = next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
 
     def takes(self, role: str) -> bool:
         """Whether the decoder has an argument for a role, or a cache."""
-        return self._make is not None if role == "cache" else role in self._names
+        return self._empty_cache is not None if role == "cache" else role in self._names
 
     @property
     def expects_positions(self) -> bool:
@@ -103,9 +120,8 @@ class DecoderAdapter:
     def vocab_size(self) -> int:
         """A number of token ids that the decoder has."""
         size = self(torch.zeros(1, 1, dtype=torch.long)).shape[-1]
-        parts = self.decoder.modules() if isinstance(self.decoder, nn.Module) else ()
-        tables = [part.num_embeddings for part in parts if isinstance(part, nn.Embedding)]
-        return min([size, *(table for table in tables if table > 4)])
+        tables = [part for part in self.module.modules() if isinstance(part, nn.Embedding)]
+        return min([size, *(table.num_embeddings for table in tables if table.num_embeddings > 4)])
 
     @functools.cached_property
     def last_alone(self) -> bool:
@@ -120,40 +136,40 @@ class DecoderAdapter:
         return self._logits(_SAMPLE, {self._names["targets"]: _SAMPLE.to(self.device)}).shape[1] > 1
 
     @functools.cached_property
-    def _make(self) -> Callable[[], Cache] | None:
-        """How an empty cache is made."""
-        if "cache" in self._names and callable(new := getattr(self.decoder, "new_cache", None)):
-            return lambda: Cache(self.decoder, self._call(new))
-        if "cache" in self._names:
-            makes = [functools.partial(_started, self.decoder, kind) for kind in (type(None), dict, list)]
-            return next((make for make in makes if self._is_kept(make())), None)
-        return (
-            (lambda: Cache(copy.deepcopy(self.decoder)))
-            if {"use_cache", "start_pos"} & {*self._names}
-            else None
-        )
+    def _empty_cache(self) -> Callable[[], Any] | None:
+        """What makes the first value of a cache; None if the decoder has no cache."""
+        kinds: list[Callable[[], Any]] = [lambda: None, dict, list]
+        if "cache" not in self._names:
+            return kinds[0] if {"use_cache", "start_pos"} & {*self._names} else None
+        if callable(new := getattr(self.decoder, "new_cache", None)):
+            return functools.partial(self.call, new)
+        return next((kind for kind in kinds if self._fills(kind())), None)
 
-    def _is_kept(self, cache: Cache) -> bool:
-        """Whether a call fills a cache."""
+    def _fills(self, value: Any) -> bool:
+        """Whether a call fills a cache that begins with a value."""
+        cache = Cache(self.decoder, value)
         with contextlib.suppress(Exception):  # an empty cache of another kind
             self._one(_SAMPLE[:1, :1], cache, {})
         return cache.value is not None and (not isinstance(cache.value, dict | list) or bool(cache.value))
 
     def new_cache(self) -> Cache:
         """An empty cache for one batch of sequences."""
-        assert self._make is not None
-        return self._make()
+        assert self._empty_cache is not None
+        decoder = self.decoder if "cache" in self._names else copy.deepcopy(self.decoder)  # keeps it inside
+        return Cache(decoder, self._empty_cache())
 
     @functools.cached_property
-    def mask_form(self) -> tuple[bool, Callable[[Tensor], Tensor]]:
-        """Whether True hides, and masks of which dtype and shape: one that hides nothing changes nothing."""
-        plain, forms = self._logits(_SAMPLE), [*_mask_forms(self._names["mask"])]
-        for hides, form in forms:
+    def mask_form(self) -> MaskForm:
+        """The form in which a mask that hides nothing changes nothing."""
+        plain, name = self._logits(_SAMPLE), self._names["mask"]
+        # Hugging Face's masks have numbers, which mean one thing alone.
+        hides, dtypes = ([False], _DTYPES) if name == "attention_mask" else ([False, True], _DTYPES[::-1])
+        forms = [MaskForm(*form) for form in itertools.product(hides, (2, 3, 4), dtypes)]
+        for form in forms:
             with contextlib.suppress(Exception):  # another form
-                mask = form(torch.full(_SAMPLE.shape, not hides)).to(self.device)
-                masked = self._logits(_SAMPLE, {self._names["mask"]: mask})
-                if torch.allclose(masked, plain, atol=1e-4, equal_nan=True):
-                    return hides, form
+                mask = form.apply(torch.ones_like(_SAMPLE, dtype=torch.bool)).to(self.device)
+                if torch.allclose(self._logits(_SAMPLE, {name: mask}), plain, atol=1e-4, equal_nan=True):
+                    return form
         return forms[0]
 
     def __call__(self, token_ids: Tensor, cache: Cache | None = None, **options: Any) -> Tensor:
@@ -184,57 +200,30 @@ class DecoderAdapter:
 
     def _formed(self, role: str, value: Any) -> Any:
         if role == "mask":
-            hides, form = self.mask_form
-            value = form(~value if hides else value)
+            value = self.mask_form.apply(value)
         return value.to(self.device) if isinstance(value, Tensor) else value
 
     def _logits(self, ids: Tensor, given: dict[str, Any] | None = None, cache: Cache | None = None) -> Tensor:
         """The logits of all tokens or of the last, of one call."""
-        given = {**({self._names["start_pos"]: 0} if self._needs_start else {}), **(given or {})}
-        output = self._call(
-            self.decoder if cache is None else cache.decoder, ids.to(self.device, copy=True), **given
-        )
+        start = {self._names["start_pos"]: 0} if self._needs_start else {}
+        decoder = self.decoder if cache is None else cache.decoder
+        output = self.call(decoder, ids.to(self.device, copy=True), **start | (given or {}))
         if cache is not None:
             cache.advance(output, ids.shape[1])
         return _logits(output, ids)
 
 
-def _call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    return function(*args, **options)
-
-
-def _started(decoder: Decoder, kind: type) -> Cache:
-    return Cache(decoder, kind())
-
-
-def _mask_forms(name: str) -> Iterator[tuple[bool, Callable[[Tensor], Tensor]]]:
-    """Whether True hides, and what makes a mask: Hugging Face's has numbers, which mean one thing alone."""
-    is_standard = name == "attention_mask"
-    for hides in (False,) if is_standard else (False, True):
-        for shape in ((), (None,), (None, None)):
-            for dtype in (torch.long, torch.bool) if is_standard else (torch.bool, torch.long):
-                yield hides, functools.partial(_mask, index=(slice(None), *shape), dtype=dtype)
-
-
-def _mask(mask: Tensor, index: tuple[Any, ...], dtype: torch.dtype) -> Tensor:
-    return mask[index].to(dtype)
-
-
-def _parts(output: Any) -> Iterator[tuple[str | None, Any]]:
+def _parts(output: Any) -> list[tuple[str | None, Any]]:
     """The things in an output, each with its name, if it has one."""
-    if isinstance(output, dict):
-        yield from output.items()
-    elif hasattr(output, "__dict__") and not isinstance(output, Tensor | tuple | list):
-        yield from vars(output).items()
-    elif isinstance(output, tuple | list):
-        names = getattr(output, "_fields", [None] * len(output))
-        yield from zip(names, output, strict=True)
-    else:
-        yield None, output
+    if isinstance(output, tuple | list):
+        return [*zip(getattr(output, "_fields", [None] * len(output)), output, strict=True)]
+    if isinstance(output, Tensor) or not (isinstance(output, dict) or hasattr(output, "__dict__")):
+        return [(None, output)]
+    return [*(output if isinstance(output, dict) else vars(output)).items()]
 
 
 def _logits(output: Any, ids: Tensor) -> Tensor:
-    things = [*_parts(output)]
+    things = _parts(output)
     named = [thing for name in _LOGITS for own, thing in things if own == name]
     found = [*named, *(thing for name, thing in things if name != "loss")]
     for thing in found:
@@ -245,11 +234,12 @@ def _logits(output: Any, ids: Tensor) -> Tensor:
     raise NoLogits((*ids.shape, "vocab_size"), found[0] if found else output)
 
 
-def _caches(output: Any) -> Iterator[Any]:
-    things = [*_parts(output)]
-    yield from (thing for name, thing in things if name in _CACHES and thing is not None)
-    if all(name is None for name, _ in things):
-        yield from (thing for _, thing in things[1:] if thing is not None and not isinstance(thing, Tensor))
+def _cache_in(output: Any) -> Any:
+    """The cache that a decoder returns; without names, what comes after the logits and is no tensor."""
+    things = _parts(output)
+    named = [thing for name, thing in things if name in _CACHES]
+    others = [thing for name, thing in things[1:] if name is None and not isinstance(thing, Tensor)]
+    return next((thing for thing in (*named, *others) if thing is not None), None)
 
 
 def awakened(decoder: Any) -> Any:
@@ -275,9 +265,9 @@ def awakened(decoder: Any) -> Any:
         decoder = copy.deepcopy(decoder)
     except Exception:  # what cannot be copied is judged as it is
         return decoder
-    parameters, generator = dict(decoder.named_parameters()), torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     for name in asleep:
-        parameter = parameters[name].data
+        parameter = decoder.get_parameter(name).data
         scale = (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else 0.3
         parameter.copy_(torch.randn(parameter.shape, generator=generator) * scale)
     return decoder

@@ -10,15 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attention_clinic.certificate import (
-    DECODER,
-    ENCODER,
-    MARKS,
-    law_rows,
-    verdict_of,
-    versions,
-    write_certificate,
-)
+from attention_clinic import certificate
 from attention_clinic.diagnose import KINDS, diagnose
 from attention_clinic.diagnosis import Diagnosis, Finding
 from attention_clinic.isolation import LIMIT, MEMORY, Stopped, isolated
@@ -71,15 +63,13 @@ def main(words: Sequence[str] | None = None) -> int:
     report = examined(build, mode, options, given.limit, given.memory)
     written = []
     if mode == "certificate" and "laws" in report:
-        written = write_certificate(given.out, given.words[0], report["laws"])
+        written = certificate.write_certificate(given.out, given.words[0], report["laws"])
     if given.test and report.get("test"):
         given.test.write_text(report["test"], encoding="utf-8")
         written = [given.test]
     text = "\n".join([report["text"], *(f"Written: {path}" for path in written)])
-    print(
-        json.dumps(report, ensure_ascii=False, indent=2) if given.json else text,
-        file=sys.stderr if report["verdict"] == "usage" else sys.stdout,
-    )
+    text = json.dumps(report, ensure_ascii=False, indent=2) if given.json else text
+    print(text, file=sys.stderr if report["verdict"] == "usage" else sys.stdout)
     return CODES[report["verdict"]]
 
 
@@ -131,7 +121,7 @@ def examined(build: str, mode: str, options: Mapping[str, Any], limit: float, me
         name = "raises" if stop.seconds is None else "never_ends"
         bug = Finding(name, details={"error": stop, "seconds": stop.seconds})
         report = Diagnosis(options["kind"] or mode, (bug,)).report()
-    return report | {"versions": versions()}
+    return report | {"versions": certificate.versions()}
 
 
 def _report(build: str, mode: str, options: Mapping[str, Any]) -> Report:
@@ -141,10 +131,10 @@ def _report(build: str, mode: str, options: Mapping[str, Any]) -> Report:
     except (Exception, SystemExit) as error:
         return {"verdict": "usage", "text": f"{build}\n\n{type(error).__name__}: {error}"}
     if mode:
-        laws = ENCODER if options["causal"] is False else DECODER
-        rows = law_rows(names["candidate"], laws, options["seconds"])
-        lines = [f"{MARKS[row['found']]} {row['law']:10} {row['says']}" for row in rows]
-        return {"verdict": verdict_of(rows), "text": "\n".join(lines), "laws": rows}
+        laws = certificate.ENCODER if options["causal"] is False else certificate.DECODER
+        rows = certificate.law_rows(names["candidate"], laws, options["seconds"])
+        lines = [f"{certificate.MARKS[row['found']]} {row['law']:10} {row['says']}" for row in rows]
+        return {"verdict": certificate.verdict_of(rows), "text": "\n".join(lines), "laws": rows}
     try:
         diagnosis = diagnose(names["candidate"], **options)
     except ValueError as error:

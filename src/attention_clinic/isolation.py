@@ -69,12 +69,12 @@ def isolated(function: Callable[..., Any], *args: Any, limit: float = LIMIT, mem
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.join()
-        told = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-    if "result" in told:
-        return told["result"]
-    if late and not told:
+        answer = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+    if "result" in answer:
+        return answer["result"]
+    if late and not answer:
         raise Stopped(f"{limit:g} seconds were not enough", limit)
-    raise Stopped(told.get("error", f"exit code {process.exitcode}"))
+    raise Stopped(answer.get("error", f"exit code {process.exitcode}"))
 
 
 def _run(function: Callable[..., Any], args: Any, limit: float, memory: float, path: Path) -> None:
@@ -94,11 +94,11 @@ def _run(function: Callable[..., Any], args: Any, limit: float, memory: float, p
         faulthandler.dump_traceback_later(limit + 1.0, exit=True)  # should nobody be left to kill it
         torch.set_num_threads(1)  # a pool of threads does not survive the fork
         try:
-            told = json.dumps({"result": function(*args)})
+            answer = json.dumps({"result": function(*args)})
         except Exception as error:
-            told = json.dumps({"error": f"{type(error).__name__}: {error}"})
+            answer = json.dumps({"error": f"{type(error).__name__}: {error}"})
         part = path.with_suffix(".part")
-        part.write_text(told, encoding="utf-8")
+        part.write_text(answer, encoding="utf-8")
         part.replace(path)
     finally:
         os._exit(1)

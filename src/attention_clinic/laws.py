@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -60,27 +61,22 @@ class Law:
     def __init__(self, function: LawFunction) -> None:
         """Wrap the function, so that `inspect` finds its source."""
         functools.update_wrapper(self, function)
-        self.__name__, self._law = function.__name__, function
+        self.__name__, self.function = function.__name__, function
 
     def __repr__(self) -> str:
         """Its name."""
-        return f"<law {self._law.__name__}>"
+        return f"<law {self.__name__}>"
 
     def __call__(
-        self,
-        decoder: Decoder | DecoderAdapter,
-        batch: int = 3,
-        length: int = 11,
-        vocab_size: int | None = None,
+        self, decoder: Decoder, batch: int = 3, length: int = 11, vocab_size: int | None = None
     ) -> Deviation | None:
         """The largest deviation: 0.0 where the law holds, None where it does not apply."""
         examined = decoder if isinstance(decoder, DecoderAdapter) else DecoderAdapter(decoder)
-        module = examined.decoder if isinstance(examined.decoder, nn.Module) else nn.Identity()
-        with evaluation_mode(module), torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with evaluation_mode(examined.module), torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)  # what is left to chance is the same each time
             ids = sample(examined, batch, length, vocab_size)
             examined.calls.clear()
-            found = self._law(examined, ids)
+            found = self.function(examined, ids)
         if found is None:
             return None
         found = found if isinstance(found, Deviation) else Deviation(found)
@@ -88,9 +84,7 @@ class Law:
         return found
 
 
-def sample(
-    decoder: DecoderAdapter, batch: int = 3, length: int = 11, vocab_size: int | None = None
-) -> Tensor:
+def sample(decoder: DecoderAdapter, batch: int, length: int, vocab_size: int | None = None) -> Tensor:
     """Random token ids, always the same; none is the vocabulary's last, so that `other_tokens` can add 1."""
     vocab_size = vocab_size or decoder.vocab_size
     generator = torch.Generator().manual_seed(0)
@@ -188,11 +182,10 @@ def shift(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """A thousand positions further on, distances are the same; for positions that act in attention alone."""
     if not decoder.takes("positions"):
         return None
-    positions = torch.arange(ids.shape[1]).expand_as(ids)
 
     def shifted(ids: Tensor) -> Deviation:
-        here = positions[:, : ids.shape[1]]
-        near, far = (decoder(ids, positions=here + start) for start in (0, 1000))
+        positions = torch.arange(ids.shape[1]).expand_as(ids)
+        near, far = (decoder(ids, positions=positions + start) for start in (0, 1000))
         return gap(near, far, least=1e-3)  # angles a thousand times as large are rounded so much more
 
     try:  # a single token has nothing but itself to attend to, so that its weight is 1, wherever it is
@@ -237,53 +230,42 @@ def reach(decoder: DecoderAdapter, ids: Tensor) -> float | None:
 @Law
 def windows(decoder: DecoderAdapter, ids: Tensor) -> float | None:
     """Each layer reaches as far as the model's configuration says: in how many layers it does not."""
-    declared = declared_windows(decoder.decoder)
-    if declared is None:
+    layers = windows_of_layers(decoder)
+    return None if layers is None else float(sum(actual != declared for actual, declared in layers))
+
+
+def windows_of_layers(decoder: DecoderAdapter) -> list[tuple[int | None, int | None]] | None:
+    """The window of each layer, None for a whole one: as measured, and as the configuration declares it."""
+    config = getattr(decoder.decoder, "config", decoder.decoder)
+    names = ("sliding_window", "layer_types", "num_hidden_layers")
+    window, types, number = (getattr(config, name, None) for name in names)
+    if not isinstance(window, int):
         return None
-    return float(sum(own != said for own, said in zip(*measured_windows(decoder, declared), strict=True)))
-
-
-def declared_windows(decoder: object) -> list[int | None] | None:
-    """The window of each layer, None for a whole one, as `layer_types` and `sliding_window` say."""
-    config = getattr(decoder, "config", decoder)
-    window, types, number = (
-        getattr(config, name, None) for name in ("sliding_window", "layer_types", "num_hidden_layers")
-    )
     types = types or ["sliding_attention"] * (number or 0)
-    if not isinstance(window, int) or not types or layers_of(decoder, len(types)) is None:
+    lists = (part for part in decoder.module.modules() if isinstance(part, nn.ModuleList))
+    layers = next((part for part in lists if len(part) == len(types)), None)
+    if not types or layers is None or not {*types} <= {"sliding_attention", "full_attention"}:
         return None
-    if not {*types} <= {"sliding_attention", "full_attention"}:
-        return None
-    return [window if each == "sliding_attention" else None for each in types]
-
-
-def layers_of(decoder: object, number: int) -> nn.ModuleList | None:
-    """The list of a model's layers."""
-    parts = decoder.modules() if isinstance(decoder, nn.Module) else ()
-    return next((each for each in parts if isinstance(each, nn.ModuleList) and len(each) == number), None)
-
-
-def measured_windows(decoder: DecoderAdapter, declared: list[int | None]) -> tuple[list[int | None], ...]:
-    """How far each layer's output follows its own input at the first token, and what was declared."""
-    length = 2 * max(window or 1 for window in declared) + 3
-    layers = layers_of(decoder.decoder, len(declared)) or nn.ModuleList()
-    return [_window(decoder, layer, length) for layer in layers], declared
+    declared = [window if each == "sliding_attention" else None for each in types]
+    length = 2 * max(each or 1 for each in declared) + 3
+    return [(_window(decoder, layer, length), each) for layer, each in zip(layers, declared, strict=True)]
 
 
 def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | None:
+    """How far a layer's output follows its own input at the first token."""
     outputs = list[Tensor]()
 
     def disturb(_: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        x = args[0] if args else options["hidden_states"]
-        first, others = x.split([1, x.shape[-2] - 1], dim=-2)
-        x = torch.cat((first + len(outputs) * torch.arange(x.shape[-1]).sin(), others), dim=-2)
+        """Change the first token once there is an output to compare with."""
+        x = (args[0] if args else options["hidden_states"]).clone()
+        x[..., 0, :] += len(outputs) * torch.arange(x.shape[-1]).sin()
         return ((x, *args[1:]), options) if args else (args, {**options, "hidden_states": x})
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:
         outputs.append(output[0] if isinstance(output, tuple) else output)
 
     ids = sample(decoder, 1, length)
-    decoder(ids)
+    decoder(ids)  # which finds out how the decoder is called
     hooks = layer.register_forward_pre_hook(disturb, with_kwargs=True), layer.register_forward_hook(keep)
     try:
         for _ in range(2):
@@ -291,8 +273,8 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | Non
     finally:
         for hook in hooks:
             hook.remove()
-    moved = (outputs[0] != outputs[1]).any(dim=-1).flatten(0, -2).any(dim=0).tolist()
-    return None if moved[-1] else max([0, *(place for place, each in enumerate(moved) if each)]) + 1
+    moved = (outputs[0] != outputs[1]).any(dim=-1).flatten(0, -2).any(dim=0)
+    return None if moved[-1] else max([0, *moved.nonzero().flatten().tolist()]) + 1
 
 
 @Law
@@ -314,13 +296,27 @@ def batch(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
 @Law
 def train(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """Without dropout, training is the same as evaluation; None where dropout cannot be switched off."""
-    if not isinstance(decoder.decoder, nn.Module):
+    learning = in_training(decoder)
+    if learning is None:
         return None
-    learning = DecoderAdapter(undropped(decoder.decoder).train())
     first, second = learning(ids), learning(ids)
     if gap(first, second) and not gap(decoder(ids), decoder(ids)):
         return None
     return gap(decoder(ids), first)
+
+
+def in_training(decoder: DecoderAdapter) -> DecoderAdapter | None:
+    """A copy in training, without dropout; None of a function, or of a module that cannot be copied."""
+    if decoder.module is not decoder.decoder:
+        return None
+    try:
+        module = copy.deepcopy(decoder.module).train()
+    except (TypeError, RuntimeError, copy.Error):
+        return None
+    for part, name in itertools.product(module.modules(), _DROPOUTS):
+        if isinstance(getattr(part, name, None), float):
+            setattr(part, name, 0.0)
+    return DecoderAdapter(module, decoder.call)
 
 
 @Law
@@ -335,16 +331,6 @@ def right_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
 def hears(decoder: DecoderAdapter, ids: Tensor) -> float:
     """Other tokens, later ones too, change the first: 1.0 where they do not."""
     return float(not gap(decoder(ids)[:, 0], decoder(other_tokens(ids, 1))[:, 0]))
-
-
-def undropped(module: nn.Module) -> nn.Module:
-    """A copy without dropout."""
-    module = copy.deepcopy(module)
-    for part in module.modules():
-        for name in _DROPOUTS:
-            if isinstance(getattr(part, name, None), float):
-                setattr(part, name, 0.0)
-    return module
 
 
 def parity(decoder: Decoder, right: Decoder, batch: int = 3, length: int = 11) -> Deviation:
@@ -365,9 +351,11 @@ def parity(decoder: Decoder, right: Decoder, batch: int = 3, length: int = 11) -
     return found
 
 
-LAWS = {
-    each.__name__: each
-    for each in (twice, causality, past, left_pad, step, chunk, shift, look, docs, reach, batch, train)
-}
+def _by_name(*laws: Law) -> dict[str, Law]:
+    return {law.__name__: law for law in laws}
+
+
+LAWS = _by_name(twice, causality, past, left_pad, step, chunk, shift, look, docs, reach, batch, train)
 # Of models that see both ways, and of those that say which of their layers have a window.
-FURTHER = {each.__name__: each for each in (hears, right_pad, windows)}
+FURTHER = _by_name(hears, right_pad, windows)
+ALL = {**LAWS, **FURTHER}

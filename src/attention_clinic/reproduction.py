@@ -87,32 +87,29 @@ def _diagnosed(diagnosis: Any, bug: Any) -> list[str]:
 
 
 def _folded(line: str) -> str:
-    text = line.lstrip()
-    indent = " " * (4 + len(line) - len(text))
-    lines = textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False)
-    deeper = "" if text.startswith('"') else "    "  # a docstring's lines begin alike
-    return indent + f"\n{indent}{deeper}".join(lines)
+    indent = " " * (4 + len(line) - len(line.lstrip()))
+    deeper = indent if line.startswith('"') else f"{indent}    "  # a docstring's lines begin alike
+    return textwrap.fill(
+        line.lstrip(), 100, initial_indent=indent, subsequent_indent=deeper, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
-def _literal(value: Any) -> str:
-    """Python for a value; a tensor has the same numbers again.
+def _literal(value: Any, dtype: torch.dtype | None = None) -> str:
+    """Python for a value; a tensor has the same numbers again, in as few digits as its dtype needs.
 
     Raises:
         TypeError: there is none.
     """
     if isinstance(value, Tensor):
-        return f"torch.tensor({_numbers(value.detach().tolist(), value.dtype)}, dtype={value.dtype})"
-    if value is None or isinstance(value, bool | int | float | str):
+        return f"torch.tensor({_literal(value.detach().tolist(), value.dtype)}, dtype={value.dtype})"
+    if isinstance(value, list):
+        return f"[{', '.join(_literal(each, dtype) for each in value)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    if isinstance(value, float) and dtype is not None:
+        texts = (f"{value:.{digits}g}" for digits in range(1, 18))
+        return next(text for text in texts if torch.tensor(float(text), dtype=dtype).item() == value)
+    if value is None or isinstance(value, bool | int | float | complex | str):
         return repr(value)
     raise TypeError(f"no Python for {type(value).__name__}")
-
-
-def _numbers(value: Any, dtype: torch.dtype) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(_numbers(each, dtype) for each in value)}]"
-    if not isinstance(value, float):
-        return repr(value)
-    if not math.isfinite(value):
-        return f"float('{value}')"
-    texts = (f"{value:.{digits}g}" for digits in range(1, 18))
-    return next(text for text in texts if torch.tensor(float(text), dtype=dtype).item() == value)

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+import attention_clinic_pytest
 from attention_clinic import command
 from attention_clinic.certificate import DECODER
 from attention_clinic.diagnosis import Diagnosis
@@ -153,6 +154,29 @@ def test_a_certificate_is_a_table_and_a_badge(tmp_path):
     assert "#2a7f3f" in {each.get("fill") for each in badge.iter()}
 
 
+def run_pytest(folder, *options):
+    options = ["-q", *options, "-p", "no:cacheprovider", "-p", "attention_clinic_pytest"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "--rootdir", str(folder), str(folder)],
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_plugin_leaves_torch_alone_until_the_fixture_is_used(tmp_path):
+    (tmp_path / "test_modules.py").write_text(
+        "import sys\n"
+        "def test_before(): assert 'attention_clinic_pytest' in sys.modules and 'torch' not in sys.modules\n"
+        "def test_law(attention_law): assert 'torch' in sys.modules\n"
+    )
+    done = run_pytest(tmp_path)
+    assert f"{1 + len(DECODER)} passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_plugin_names_every_law():
+    assert attention_clinic_pytest.LAWS == DECODER
+
+
 def test_the_fixture_is_a_test_for_each_law(tmp_path):
     (tmp_path / "test_model.py").write_text(
         f"""
@@ -183,12 +207,7 @@ def test_late(attention_law):
 """,
         encoding="utf-8",
     )
-    options = ["-q", "-n0", "-rfs", "-p", "no:cacheprovider", "-p", "attention_clinic.pytest_plugin"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--rootdir", str(tmp_path), str(tmp_path)],
-        capture_output=True,
-        text=True,
-    )
+    done = run_pytest(tmp_path, "-n0", "-rfs")
     failed = set(re.findall(r"^FAILED \S+::test_(\w+\[\w+)", done.stdout, re.MULTILINE))
     assert {name for name in failed if not name.startswith(("dying", "late"))} == {
         "leaking[causality", "leaking[step", "leaking[chunk", "arguments[chunk"

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from attention_clinic import laws
 from attention_clinic.adapter import DecoderAdapter, NoLogits, awakened, is_meant_causal
 from attention_clinic.arguments import WithoutDropout
 from attention_clinic.diagnosis import Finding
-from attention_clinic.laws import (
-    FURTHER,
-    LAWS,
-    Deviation,
-    declared_windows,
-    gap,
-    measured_windows,
-    other_tokens,
-    padded,
-    sample,
-    undropped,
-)
+from attention_clinic.laws import Deviation, gap, other_tokens, padded, sample
 from attention_clinic.same_weights import parity_names
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
@@ -38,15 +27,13 @@ class Exam:
     """One decoder; `named` are the bugs found so far, `batch` is the number of sequences for laws."""
 
     def __init__(self, trial: Trial, decoder: Any) -> None:
-        """Call the decoder once, for the size of the vocabulary."""
+        """Take the trial of a candidate, and the decoder: it, what it makes, or a copy."""
         self.trial, self.named, self.batch = trial, set[str](), 3
-        self.plain: dict[object, Tensor] = {}
         self.decoder = DecoderAdapter(decoder, trial.call)
-        self.vocab_size = self.decoder.vocab_size
 
     def broken(self, law: str, batch: int = 3, length: int = 11) -> Deviation | None:
         """How far a law is broken; None if it holds or does not apply."""
-        found = {**LAWS, **FURTHER}[law](self.decoder, batch, length, self.vocab_size)
+        found = laws.ALL[law](self.decoder, batch, length)
         (self.trial.skipped if found is None else self.trial.examined).append(_PARTS.get(law, law))
         return found or None
 
@@ -60,7 +47,7 @@ class Exam:
 
     def ids(self, length: int, batch: int = 1) -> Tensor:
         """Token ids, always the same."""
-        return sample(self.decoder, batch, length, self.vocab_size)
+        return sample(self.decoder, batch, length)
 
     def logits(self, ids: Tensor, cached: int = 0, **options: Any) -> Tensor:
         """The logits of the tokens after the first `cached`, which come from a cache."""
@@ -72,20 +59,15 @@ class Exam:
 
     def moves(self, start: int, stop: int | None, length: int = 11, **options: Any) -> list[bool]:
         """Whether each output changes with the tokens from `start` to `stop`."""
-        ids, key = self.ids(length), (length, *options.items())
-        if key not in self.plain:
-            self.plain[key] = self.logits(ids, **options)[0]
-        changed = self.logits(other_tokens(ids, start, stop), **options)[0]
-        return [bool(gap(*pair)) for pair in zip(self.plain[key], changed, strict=True)]
+        ids = self.ids(length)
+        outputs = [self.logits(each, **options)[0] for each in (ids, other_tokens(ids, start, stop))]
+        return [bool(gap(*pair)) for pair in zip(*outputs, strict=True)]
 
-    def learning(self) -> DecoderAdapter | None:
-        """A copy in training, without dropout."""
-        if not isinstance(self.decoder.decoder, nn.Module):
-            return None
-        try:
-            return DecoderAdapter(undropped(self.decoder.decoder).train(), self.trial.call)
-        except (TypeError, RuntimeError, copy.Error):
-            return None
+    def leaks(self, in_training: bool = False) -> bool | None:
+        """Whether outputs change with later tokens, without dropout; None if no copy can be in training."""
+        decoder = laws.in_training(self.decoder) if in_training else self.decoder
+        with WithoutDropout():
+            return None if decoder is None else bool(laws.causality.function(decoder, self.ids(11)))
 
 
 def finding_of(name: str, law: str, found: Deviation) -> Finding:
@@ -113,10 +95,7 @@ _FUTURE = {"causal_open", "causal_train_only", "sees_ahead", "causal_inverted"}
 
 def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
     """The bug behind each law that is broken; the law itself, where that is not known."""
-    if trial.meant.causal is False:
-        yield from diagnose_encoder(trial)
-        return
-    yield from _examine(trial, _REASONS)
+    yield from diagnose_encoder(trial) if trial.meant.causal is False else _examine(trial, _REASONS)
 
 
 def diagnose_encoder(trial: Trial) -> Iterator[Finding]:
@@ -129,35 +108,29 @@ def diagnose_encoder(trial: Trial) -> Iterator[Finding]:
 
 def sees_both_ways(model: Any, causal: bool | None) -> bool:
     """Whether a model is an encoder: each token depends on all, and nobody means it to be causal."""
-    meant = is_meant_causal(model) if causal is None else causal
-    if meant is not None and (meant or causal is False):
-        return not meant
-    try:
-        exam = Exam(Trial(model), awakened(model).eval())
-        with torch.no_grad():
-            return exam.moves(-1, None)[0] and exam.moves(0, 1)[-1]
-    except (CallFailed, NoLogits):
+    if causal is not None:
+        return not causal
+    if is_meant_causal(model):
         return False
+    exam = Exam(Trial(model), awakened(model))
+    with evaluation_mode(exam.decoder.module), torch.no_grad(), contextlib.suppress(CallFailed):
+        return exam.moves(-1, None)[0] and exam.moves(0, 1)[-1]
+    return False
 
 
-Reasons = dict[str, Callable[[Exam], "list[str | Finding]"]]
+Reasons = dict[str, Callable[[Exam], list[str]]]
 
 
 def _examine(trial: Trial, reasons: Reasons) -> Iterator[Finding]:
-    decoder = trial.call(trial.candidate) if inspect.isclass(trial.candidate) else trial.candidate
-    own, made = awakened(decoder), trial.made if decoder is trial.candidate else "candidate()"
-    trial.made = made if own is decoder else f"awakened({made})"
-    decoder = own
-    module = decoder if isinstance(decoder, nn.Module) else nn.Identity()
-    with evaluation_mode(module), torch.no_grad():
-        try:
-            yield from _findings(Exam(trial, decoder), reasons)
-        except NoLogits as error:
-            if isinstance(error.output, Tensor):
-                shapes = {"expected": error.expected, "actual": tuple(error.output.shape)}
-                yield Finding("shape", details=shapes)
-            else:
-                yield Finding("no_tensor", details={"kind": type(error.output).__name__})
+    decoder = trial.candidate
+    if inspect.isclass(decoder):
+        decoder, trial.made = trial.call(decoder), "candidate()"
+    awake = awakened(decoder)
+    if awake is not decoder:
+        trial.made = f"awakened({trial.made})"
+    exam = Exam(trial, awake)
+    with evaluation_mode(exam.decoder.module), torch.no_grad():
+        yield from _findings(exam, reasons)
 
 
 def _findings(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
@@ -179,14 +152,14 @@ def _lawful(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
     if (logits := exam.decoder(ids)).isnan().any():
         yield Finding("mask_nan", {"token_ids": ids}, None, logits[0, :, :SHOWN])
         return
-    if exam.decoder.takes("mask") and exam.decoder.mask_form[0]:
+    if exam.decoder.takes("mask") and exam.decoder.mask_form.hides:
         yield Finding("mask_inverted" if exam.trial.meant.mask == "keeps" else "mask_hides")
     for law, reason in reasons.items():
         try:
             if exam.broken(law, 3 if law == "batch" else exam.batch):
                 yield from _new(exam, law, reason(exam))
         except CallFailed as stop:
-            if stop.finding.name == "never_ends":
+            if isinstance(stop, NoLogits) or stop.finding.name == "never_ends":
                 raise
             yield from _new(exam, law, [stop.finding])
     if reasons is _OF_ENCODERS:
@@ -197,7 +170,7 @@ def _lawful(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
         yield finding_of(name, "parity", deviation)
 
 
-def _new(exam: Exam, law: str, found: list[str | Finding]) -> Iterator[Finding]:
+def _new(exam: Exam, law: str, found: Sequence[str | Finding]) -> Iterator[Finding]:
     """What has not been named yet."""
     for bug in found:
         name = bug if isinstance(bug, str) else bug.name
@@ -206,19 +179,9 @@ def _new(exam: Exam, law: str, found: list[str | Finding]) -> Iterator[Finding]:
             yield exam.shown(bug, law) if isinstance(bug, str) else bug
 
 
-def _leaks(decoder: DecoderAdapter, ids: Tensor, start: int = 0, **options: Any) -> bool:
-    """Whether tokens of the second half reach the first, from `start` on."""
-    half = ids.shape[1] // 2
-    one, two = (decoder(tokens, **options)[:, start:half] for tokens in (ids, other_tokens(ids, half)))
-    return bool(gap(one, two))
-
-
-def _causality(exam: Exam) -> list[str | Finding]:
-    learning = exam.learning()
-    if learning is not None:
-        with WithoutDropout():
-            if not _leaks(learning, exam.ids(11)):
-                return ["causal_train_only"]
+def _causality(exam: Exam) -> list[str]:
+    if exam.leaks(in_training=True) is False:
+        return ["causal_train_only"]
     try:
         ids = exam.ids(32, exam.batch)
         plain = exam.decoder(ids)
@@ -233,14 +196,14 @@ def _causality(exam: Exam) -> list[str | Finding]:
     return ["sees_ahead"] if not exam.moves(-1, None, ids.shape[1])[0] else ["causal_open"]
 
 
-def _left_pad(exam: Exam) -> list[str | Finding]:
+def _left_pad(exam: Exam) -> list[str]:
     ids = exam.ids(6)
     longer, mask = torch.cat((ids[:, :2], ids), dim=1), torch.arange(8)[None] >= 2
 
     def padded_logits(ids: Tensor) -> Tensor:
         return exam.decoder(ids, mask=mask)[:, 2:]
 
-    output, found = padded_logits(longer), list[str | Finding]()
+    output, found = padded_logits(longer), list[str]()
     if not gap(exam.decoder(ids), output):
         return [] if exam.batch == 1 else ["differs"]
     if exam.decoder.expects_positions:
@@ -270,7 +233,7 @@ def _left_pad(exam: Exam) -> list[str | Finding]:
     return ["differs"] if exam.named & _FUTURE else ["rotary_queries_only"]
 
 
-def _cached(exam: Exam) -> list[str | Finding]:
+def _cached(exam: Exam) -> list[str]:
     """Name the bug by which cached and which new tokens the new ones depend on."""
     seen = exam.named & _FUTURE
     cached, length = 6, 11
@@ -287,52 +250,47 @@ def _cached(exam: Exam) -> list[str | Finding]:
             return ["cache_hidden"]
     if seen:
         return []
-    if exam.decoder.last_alone:
-        return ["cache_positions"] if _counts_anew(exam) else ["differs"]
-    if first_new_moves(length - 1, None):
-        return ["cache_open"]
-    if exam.moves(length - 1, None, length, cached=cached)[-2]:
-        return ["cache_ahead"]
-    if any(
-        first_new_moves(place, place + 1, cached + 1) and not first_new_moves(place, place + 1)
-        for place in range(cached)
-    ):
-        return ["cache_trimmed"]
-    return ["cache_positions"] if _counts_anew(exam) else ["differs"]
+    if not exam.decoder.last_alone:
+        with_last = exam.moves(length - 1, None, length, cached=cached)
+        if with_last[0]:
+            return ["cache_open"]
+        if with_last[-2]:
+            return ["cache_ahead"]
+        tokens = ((place, place + 1) for place in range(cached))
+        if any(first_new_moves(*token, cached + 1) and not first_new_moves(*token) for token in tokens):
+            return ["cache_trimmed"]
+    return ["cache_positions" if _counts_anew(exam) else "differs"]
 
 
 def _counts_anew(exam: Exam) -> bool:
     """Whether new tokens begin at position 0 again, so that the right positions repair it."""
     ids = exam.ids(6)
     if exam.decoder.takes("positions"):
-        cache, places = exam.decoder.new_cache(), torch.arange(6)[None]
-        exam.decoder(ids[:, :2], cache=cache, positions=places[:, :2])
-        mended = exam.decoder(ids[:, 2:], cache=cache, positions=places[:, 2:])
+        cache, positions = exam.decoder.new_cache(), torch.arange(6)[None]
+        exam.decoder(ids[:, :2], cache=cache, positions=positions[:, :2])
+        mended = exam.decoder(ids[:, 2:], cache=cache, positions=positions[:, 2:])
         return not gap(exam.decoder(ids)[:, 2:], mended)
-    same, cache = ids[:, :1].expand(1, 3), exam.decoder.new_cache()
-    steps = torch.cat([exam.decoder(token, cache=cache) for token in torch.split(same, 1, dim=1)], dim=1)
-    at_once, first = exam.decoder(same), steps[:, :1].expand_as(steps)
-    if not gap(at_once[:, :1].expand_as(at_once), at_once):
-        # Positions act within attention, where among equal tokens they change nothing: nor does the cache.
-        return not gap(at_once, steps)
-    return not gap(first, steps)
+    # Equal tokens give the same at position 0, and everywhere if positions act within attention.
+    token, cache = ids[:, :1], exam.decoder.new_cache()
+    steps = [exam.decoder(token, cache=cache) for _ in range(3)]
+    return not gap(exam.decoder(token).expand(1, 3, -1), torch.cat(steps, dim=1))
 
 
-def _shift(exam: Exam) -> list[str | Finding]:
+def _shift(exam: Exam) -> list[str]:
     ids = exam.ids(6)
     here = torch.arange(6)[None]
     near = gap(exam.decoder(ids, positions=here), exam.decoder(ids, positions=here + 3), least=1e-3)
     return ["rotary_queries_only" if near else "positions_low_precision"]
 
 
-def _docs(exam: Exam) -> list[str | Finding]:
+def _docs(exam: Exam) -> list[str]:
     documents = (torch.arange(11) >= 5).long()[None]
     if any(exam.moves(0, 5, documents=documents)[5:]):
         return ["documents_leak"]
     return [] if exam.named & _FUTURE else ["differs"]
 
 
-def _reach(exam: Exam) -> list[str | Finding]:
+def _reach(exam: Exam) -> list[str]:
     if exam.named & _FUTURE:
         return []
     decoder: Any = exam.decoder.decoder
@@ -343,16 +301,14 @@ def _reach(exam: Exam) -> list[str | Finding]:
     return [names.get(last / num_layers, "differs")]
 
 
-def _train(exam: Exam) -> list[str | Finding]:
-    learning = exam.learning()
-    if "causal_train_only" in exam.named or learning is None:
+def _train(exam: Exam) -> list[str]:
+    if "causal_train_only" in exam.named:
         return []
-    with WithoutDropout():
-        leaks = _leaks(learning, exam.ids(11))
-    return ["causal_eval_only"] if leaks and not _leaks(exam.decoder, exam.ids(11)) else ["differs"]
+    leaks_in_training_alone = exam.leaks(in_training=True) and not exam.leaks()
+    return ["causal_eval_only" if leaks_in_training_alone else "differs"]
 
 
-def _right_pad(exam: Exam) -> list[str | Finding]:
+def _right_pad(exam: Exam) -> list[str]:
     ids = exam.ids(8)
     mask = torch.arange(8)[None] < 6
     output, other = (exam.decoder(each, mask=mask)[:, :6] for each in (ids, other_tokens(ids, 6)))
@@ -366,14 +322,14 @@ def _right_pad(exam: Exam) -> list[str | Finding]:
     return ["padding_hides_queries" if acts else "padding_ignored"]
 
 
-def _windows(exam: Exam) -> list[str | Finding]:
+def _windows(exam: Exam) -> list[str]:
     if exam.named & _FUTURE:
         return []
-    own, said = measured_windows(exam.decoder, declared_windows(exam.decoder.decoder) or [])
-    gaps = {o - s for o, s in zip(own, said, strict=True) if o is not None and s is not None}
-    if [each is None for each in own] == [each is None for each in said] and len(gaps) == 1:
+    layers = laws.windows_of_layers(exam.decoder) or []
+    gaps = {actual - declared for actual, declared in layers if actual is not None and declared is not None}
+    if len(gaps) == 1 and all((actual is None) == (declared is None) for actual, declared in layers):
         return [{1: "window_one_more", -1: "window_one_less"}.get(gaps.pop(), "differs")]
-    return ["window_ignored" if not any(own) else "window_wrong_layers"]
+    return ["window_wrong_layers" if any(actual for actual, _ in layers) else "window_ignored"]
 
 
 _REASONS: Reasons = {
@@ -395,5 +351,5 @@ _OF_ENCODERS: Reasons = {
     "right_pad": _right_pad,
     "look": _REASONS["look"],
     "batch": _REASONS["batch"],
-    "train": lambda exam: ["differs"] if exam.learning() is not None else [],
+    "train": lambda _: ["differs"],
 }

@@ -1,9 +1,12 @@
-"""For pytest: `attention_law`, a fixture with one parameter for each law of a decoder.
+"""The plugin of attention-clinic for pytest: `attention_law`, a fixture with one parameter for each law.
 
-A test that takes it becomes a test for each law:
+A test that takes it becomes a test for each law of a decoder:
 
     def test_my_decoder(attention_law):
         attention_law(MyDecoder, vocab_size=50)
+
+Every start of pytest imports this module. So it is outside of the package, which imports torch, and has the
+names of the laws, `DECODER` of `attention_clinic.certificate`, as text.
 """
 
 from __future__ import annotations
@@ -13,17 +16,20 @@ from typing import Any
 
 import pytest
 
-from attention_clinic.certificate import DECODER, law_rows
-from attention_clinic.isolation import LIMIT, MEMORY, Stopped, isolated
+LAWS = (
+    "twice", "causality", "past", "left_pad", "step", "chunk", "shift", "look", "docs", "reach", "batch",
+    "train", "windows",
+)  # fmt: skip
 
 
-@pytest.fixture(params=DECODER)
+@pytest.fixture(params=LAWS)
 def attention_law(request: pytest.FixtureRequest) -> Callable[..., None]:
     """A function that fails if a decoder breaks the law, and skips if the law does not apply.
 
     Its arguments are a class or a function that makes a decoder, and the arguments for it. The decoder is
     made and called in a process of its own, with `limit` seconds and `memory` GiB.
     """
+    from attention_clinic.isolation import LIMIT, MEMORY, Stopped, isolated
 
     def check(make: Any, limit: float = LIMIT, memory: float = MEMORY, **arguments: Any) -> None:
         try:
@@ -39,4 +45,6 @@ def attention_law(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 
 def _rows(make: Any, arguments: dict[str, Any], law: str) -> Any:
+    from attention_clinic.certificate import law_rows
+
     return law_rows(make(**arguments), [law])
