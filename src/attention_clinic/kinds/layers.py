@@ -133,7 +133,7 @@ def _part(trial: Trial, part: nn.Module) -> Iterator[Finding]:
     found: Iterator[Finding] = iter(())
     if is_norm(part) and type(part).__module__.split(".")[0] != "torch":
         found = diagnose_norm(own, kinds_of_norm(part)[0])
-    elif "att" in type(part).__name__.lower() and next(readings(part), None) is not None:
+    elif "att" in type(part).__name__.lower() and readings(part):
         found = diagnose_multi_head(own)
         trial.examined.append("numbers")
     try:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from attention_clinic.arguments import roles
-from attention_clinic.cases import Case, Named, choices
+from attention_clinic.cases import Case, choices
 from polyhead.masks import padding_mask
 
 CAUSAL = roles(num_tokens="n size length seq_len t l num_queries sz tgt_len max_len block_size")
@@ -27,82 +28,71 @@ PADDING = roles(
 DOCUMENTS = roles(document_ids="documents doc_ids docs ids segment_ids segments document doc doc_id")
 
 
+def _case(
+    inputs: Mapping[str, Any], right: Tensor, wrong: Sequence[tuple[str, Tensor]],
+    inverted: str = "mask_inverted", shape: Callable[[Tensor], Tensor] = lambda mask: mask,
+) -> Case:  # fmt: skip
+    """A mask, and what it may be instead: of another form, of a `wrong` pattern, or the wrong way round.
+
+    The names of a pattern's mistakes are separated by spaces.
+    """
+    additive = torch.zeros(right.shape).masked_fill(~right, -torch.inf)
+    masks = [("causal_additive", additive), ("causal_floats", right.float()), *wrong]
+    masks += [(f"{inverted} {names}", ~mask) for names, mask in [("", right), *wrong]]
+    mistakes = [((*names.split(),), shape(mask)) for names, mask in masks]
+    return Case(inputs, shape(right), lambda: sorted(mistakes, key=lambda mistake: len(mistake[0])))
+
+
 def causal(num_tokens: int) -> Case:
     """A token sees itself and what is before it."""
     whole = torch.ones(num_tokens, num_tokens, dtype=torch.bool)
-    right = whole.tril()
-
-    def mistakes() -> Named:
-        yield ("causal_additive",), torch.zeros(whole.shape).masked_fill(~right, -torch.inf)
-        yield ("causal_floats",), right.float()
-        yield ("mask_inverted",), ~right
-        yield ("causal_strict",), whole.tril(-1)
-        yield ("causal_ahead",), whole.tril(1)
-        yield ("causal_upper",), whole.triu()
-        yield ("causal_open",), whole
-        yield ("mask_inverted", "causal_strict"), whole.triu()
-        yield ("mask_inverted", "causal_ahead"), whole.triu(2)
-
-    return Case({"num_tokens": num_tokens}, right, mistakes)
+    wrong = [
+        ("causal_strict", whole.tril(-1)), ("causal_ahead", whole.tril(1)), ("causal_upper", whole.triu()),
+        ("causal_open", whole),
+    ]  # fmt: skip
+    return _case({"num_tokens": num_tokens}, whole.tril(), wrong)
 
 
 def cached(num_cached: int, num_new: int) -> Case:
     """New tokens see the cached ones, themselves and the new ones before them."""
     whole = torch.ones(num_new, num_cached + num_new, dtype=torch.bool)
-    right = whole.tril(num_cached)
-
-    def mistakes() -> Named:
-        old, new = whole[:, :num_cached], whole[:, num_cached:].tril()
-        yield ("cache_upper_left",), whole.tril()
-        yield ("mask_inverted",), ~right
-        yield ("cache_strict",), whole.tril(num_cached - 1)
-        yield ("cache_ahead",), whole.tril(num_cached + 1)
-        yield ("cache_open",), whole
-        yield ("cache_hidden",), torch.cat((~old, new), dim=1)
-        yield ("cache_order",), torch.cat((new, old), dim=1)
-        yield ("mask_inverted", "cache_upper_left"), ~whole.tril()
-        yield ("cache_upper_left", "cache_strict"), whole.tril(-1)
-        yield ("cache_upper_left", "cache_ahead"), whole.tril(1)
-
-    return Case({"num_cached": num_cached, "num_new": num_new}, right, mistakes)
+    old, new = whole[:, :num_cached], whole[:, num_cached:].tril()
+    wrong = [
+        ("cache_upper_left", whole.tril()),
+        ("cache_strict", whole.tril(num_cached - 1)),
+        ("cache_ahead", whole.tril(num_cached + 1)),
+        ("cache_open", whole),
+        ("cache_hidden", torch.cat((~old, new), dim=1)),
+        ("cache_order", torch.cat((new, old), dim=1)),
+        ("cache_upper_left cache_strict", whole.tril(-1)),
+        ("cache_upper_left cache_ahead", whole.tril(1)),
+    ]
+    return _case({"num_cached": num_cached, "num_new": num_new}, whole.tril(num_cached), wrong)
 
 
 def window(length: int, window: int) -> Case:
     """A token sees `window` tokens, itself and those before it."""
     whole = torch.ones(length, length, dtype=torch.bool)
-    right = whole.tril() & whole.triu(1 - window)
-
-    def mistakes() -> Named:
-        lefts = (("", 1 - window), ("window_one_more", -window), ("window_one_less", 2 - window))
-        rights = (("", 0), ("causal_strict", -1), ("causal_ahead", 1))
-        for width, left in lefts:
-            yield (*filter(None, (width,)), "window_both_ways"), whole.tril(-left) & whole.triu(left)
-        yield ("window_both_ways",), whole.triu(1 - window)
-        yield ("window_ignored",), whole.tril()
-        yield ("causal_open",), whole
-        for names, (left, last, inverted) in choices(lefts, rights, (("", False), ("mask_inverted", True))):
-            near = whole.tril(last) & whole.triu(left)
-            yield names, ~near if inverted else near
-
-    inputs = {"length": length, "window": window}
-    return Case(inputs, right, lambda: sorted(mistakes(), key=lambda mistake: len(mistake[0])))
+    lefts = [("", 1 - window), ("window_one_more", -window), ("window_one_less", 2 - window)]
+    rights = [("", 0), ("causal_strict", -1), ("causal_ahead", 1)]
+    wrong = [(f"{width} window_both_ways", whole.triu(left) & whole.tril(-left)) for width, left in lefts]
+    wrong += [
+        ("window_both_ways", whole.triu(1 - window)), ("window_ignored", whole.tril()),
+        ("causal_open", whole),
+    ]  # fmt: skip
+    wrong += [
+        (" ".join(names), whole.triu(left) & whole.tril(right))
+        for names, (left, right) in choices(lefts, rights)
+    ]
+    return _case({"length": length, "window": window}, whole.triu(1 - window) & whole.tril(), wrong)
 
 
 def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Tensor] = lambda m: m) -> Case:
     """Only the first `lengths` keys of each sequence count."""
-    lens, places = torch.tensor(lengths), torch.arange(length)
+    lens = torch.tensor(lengths)
     right = padding_mask(lens, length)[:, 0]
-    left = places >= length - lens[:, None]
-
-    def mistakes() -> Named:
-        yield ("padding_inverted",), shape(~right)
-        yield ("padding_wrong_side",), shape(left)
-        yield ("padding_inverted", "padding_wrong_side"), shape(~left)
-        yield ("padding_ignored",), shape(torch.ones_like(right))
-        yield ("causal_floats",), shape(right.float())
-        yield ("causal_additive",), shape(torch.zeros(right.shape).masked_fill(~right, -torch.inf))
-
-    return Case({"lengths": lens, "length": length}, shape(right), mistakes)
+    wrong = [("padding_wrong_side", right.flip(-1)), ("padding_ignored", torch.ones_like(right))]
+    return _case({"lengths": lens, "length": length}, right, wrong, "padding_inverted", shape)
 
 
 def documents(
@@ -112,18 +102,12 @@ def documents(
     ids = torch.tensor([document_ids] if batch else document_ids)
     own = ids[..., :, None] == ids[..., None, :]
     whole = torch.ones_like(own)
-    right = own & whole.tril()
-
-    def mistakes() -> Named:
-        yield ("documents_leak",), shape(whole.tril())
-        yield ("documents_future",), shape(own)
-        yield ("documents_leak", "documents_future"), shape(whole)
-        yield ("mask_inverted",), shape(~right)
-        yield ("causal_strict",), shape(own & whole.tril(-1))
-        yield ("causal_ahead",), shape(own & whole.tril(1))
-        yield ("causal_upper",), shape(own & whole.triu())
-
-    return Case({"document_ids": ids}, shape(right), mistakes)
+    wrong = [
+        ("documents_leak", whole.tril()), ("documents_future", own),
+        ("documents_leak documents_future", whole), ("causal_strict", own & whole.tril(-1)),
+        ("causal_ahead", own & whole.tril(1)), ("causal_upper", own & whole.triu()),
+    ]  # fmt: skip
+    return _case({"document_ids": ids}, own & whole.tril(), wrong, shape=shape)
 
 
 # The shapes that a mask may have: of padding (batch, length), (batch, 1, length), (batch, 1, 1, length); of

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,9 +19,6 @@ from attention_clinic.arguments import Roles, plain, roles, signature
 from attention_clinic.seeded import seeded_copy
 from attention_clinic.trial import Trial
 from polyhead.modes import evaluation_mode
-
-Pair = tuple[Tensor, Tensor | None]  # weight as (in, out), and bias
-Linear = tuple[str, Tensor, Tensor | None]  # with its name
 
 NAMES: Roles = roles(
     query="q queries wq w_q q_proj fc_q query_projection lin_q to_q q_linear w_query",
@@ -33,26 +30,51 @@ COUNTS = ("num_heads", "n_head", "nhead", "heads", "h", "num_head", "n_heads", "
 HEAD_DIMS = ("head_dim", "d_k", "d_head", "dim_head", "head_size")
 
 
+class Linear(NamedTuple):
+    """A linear layer, y = x W + b, or what is read as one."""
+
+    weight: Tensor  # (in, out)
+    bias: Tensor | None = None
+    name: str = ""
+    is_turnable: bool = False  # whether the weight may be (out, in)
+
+    def project(self, x: Tensor) -> Tensor:
+        """What the layer makes of x."""
+        return x @ self.weight if self.bias is None else x @ self.weight + self.bias
+
+    def features(self, columns: Tensor) -> Linear:
+        """The layer of these columns alone."""
+        return Linear(self.weight[:, columns], None if self.bias is None else self.bias[columns])
+
+
+Layers = tuple[Linear, Linear, Linear, Linear | None]  # of queries, keys, values and output
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Weights as y = x W + b, one pair each for queries, keys, values and output, and how many heads.
+    """The layers of queries, keys, values and output, if there is one, and how many heads they have.
 
-    Without an output projection its pair is None; norms of queries and keys act on each head, or before the
-    split on all of them, as their sizes have it.
+    Norms of queries and keys act on each head, or before the split on all of them, as their sizes have it.
     """
 
-    pairs: tuple[Pair | None, ...]
+    pairs: Layers
     num_heads: int
     num_kv_heads: int
-    is_declared: bool = True  # num_heads is the module's own number
     norms: tuple[nn.Module, ...] = ()  # of queries and of keys
+    is_declared: bool = True  # num_heads is the module's own number
 
     @property
     def widths(self) -> tuple[int, int, int]:
         """The sizes of a query's token, of a key's token, and of an output."""
-        query, key, _, output = (pair and pair[0] for pair in self.pairs)
-        assert query is not None and key is not None
-        return len(query), len(key), query.shape[1] if output is None else output.shape[1]
+        query, key, _, output = self.pairs
+        return len(query.weight), len(key.weight), (output or query).weight.shape[1]
+
+    @property
+    def has_one_width(self) -> bool:
+        """Whether all tokens that come in, and those that an output projection gives, have one size."""
+        query, key, value, output = self.pairs
+        outputs = [output.weight.shape[1]] if output else []
+        return len({len(query.weight), len(key.weight), len(value.weight), *outputs}) == 1
 
     @property
     def embed_dim(self) -> int:
@@ -62,17 +84,18 @@ class Reading:
     @property
     def head_dim(self) -> int:
         """The size of a head's queries."""
-        pair = self.pairs[0]
-        assert pair is not None
-        return pair[0].shape[1] // self.num_heads
+        return self.pairs[0].weight.shape[1] // self.num_heads
+
+    @property
+    def num_names(self) -> int:
+        """How many layers have a name that tells what they are for."""
+        named = zip(self.pairs, NAMES.values(), strict=True)
+        return sum(layer is not None and layer.name in names for layer, names in named)
 
     def project(self, number: int, x: Tensor) -> Tensor:
         """What the projection of queries 0, keys 1, values 2 or the output 3 makes of x."""
-        pair = self.pairs[number]
-        if pair is None:
-            return x
-        weight, bias = pair
-        return x @ weight if bias is None else x @ weight + bias
+        layer = self.pairs[number]
+        return x if layer is None else layer.project(x)
 
     def normed(self, number: int, x: Tensor) -> Tensor:
         """Queries 0 or keys 1 behind their norm, if it is one for a last dimension of this size."""
@@ -82,37 +105,144 @@ class Reading:
         return result
 
 
-Group = tuple[list[Pair | None], int | None]  # four pairs, and how many heads they must have
+def readings(module: nn.Module) -> list[Reading]:
+    """All ways to read a module's parameters as projections, the likely ones first.
 
-
-def readings(module: nn.Module) -> Iterator[Reading]:
-    """All ways to read a module's parameters as projections, the likely ones first."""
-    declared = _declared(module, *COUNTS)
+    Likely are as many heads, or heads of the size, that the module declares; then layers with telling names.
+    """
     norms = tuple(norm for name, norm in norms_of(module) if _is_of_heads(name))
-    has_matrices = any(True for part in module.modules() for _ in _own_matrices(part))
-    shown = [
-        group
-        for turned in ((False, True) if has_matrices else (False,))
-        for group in _projections([*_linears(module, turned)])
-    ]
-    widest = max((pairs[0][0].shape[1] for pairs, _ in shown if pairs[0]), default=0)
-    head_dim = _declared(module, *HEAD_DIMS)
-    if declared is None and head_dim and widest % head_dim == 0:
-        declared = widest // head_dim
-    counts = [n for n in range(1, widest + 1) if widest % n == 0]
-    if declared in counts:
-        counts.remove(declared)
-        counts.insert(0, declared)
-    for count in counts:
-        for pairs, own in shown:
-            sizes = [pair[0].shape[1] for pair in pairs[:3] if pair]
-            inner = sizes[0] if pairs[3] is None else len(pairs[3][0])
-            if own not in (None, count) or sizes[0] % count or sizes[0] != inner or sizes[1] != sizes[2]:
-                continue
-            if sizes[1] % (size := sizes[0] // count) or count % (sizes[1] // size):
-                continue
-            is_declared = own is not None or declared in (None, count)
-            yield Reading(tuple(pairs), count, sizes[1] // size, is_declared, norms)
+    linears = [*_linears(module)]
+    found = [*_readings(linears, norms)]
+    if any(each.is_turnable for each in linears):
+        turned = [each._replace(weight=each.weight.mT) if each.is_turnable else each for each in linears]
+        found += _readings(turned, norms)
+    most = max((each.num_names for each in found), default=0)
+    # That tokens of keys, or outputs, have a size of their own, only names can tell.
+    found = [each for each in found if each.has_one_width or each.num_names == most]
+    for number, names in (("num_heads", COUNTS), ("head_dim", HEAD_DIMS)):
+        declared = _declared(module, *names)
+        if any(getattr(each, number) == declared for each in found):
+            found = [replace(each, is_declared=getattr(each, number) == declared) for each in found]
+            break
+    return sorted(found, key=lambda each: (not each.is_declared, each.num_heads, -each.num_names))
+
+
+def _readings(linears: list[Linear], norms: tuple[nn.Module, ...]) -> Iterator[Reading]:
+    """The ways in which the sizes fit each other."""
+    for layers, size in _layers(linears):
+        query, key, value = (layer.weight.shape[1] for layer in layers[:3])
+        inner = query if layers[3] is None else len(layers[3].weight)
+        if key == value and query == inner and query % key == 0:
+            for head_dim in [size] if size else range(1, key + 1):
+                if key % head_dim == 0:
+                    yield Reading(layers, query // head_dim, key // head_dim, norms)
+
+
+def _layers(linears: list[Linear]) -> Iterator[tuple[Layers, int | None]]:
+    """What may be queries, keys, values and output, and the size of a head, if it follows from that."""
+    if len(linears) in (3, 5) and linears[-2].weight.shape[1] == len(linears[-1].weight):
+        yield from _layers([*linears[:-2], _chain(*linears[-2:])])
+    for output in (*reversed(linears), None):
+        rest = [each for each in linears if each is not output]
+        for (query, key, value), head_dim in _inputs(rest, output):
+            yield (query, key, value, output), head_dim
+
+
+Inputs = Iterator[tuple[Sequence[Linear], int | None]]
+
+
+def _inputs(linears: list[Linear], output: Linear | None) -> Inputs:
+    """What may be queries, keys and values: one layer for all, one for each, or one for each in each head."""
+    widths = [each.weight.shape[1] for each in linears]
+    inner = len(output.weight) if output else sum(widths) // 3
+    if len(linears) == 1:
+        yield from _cut(linears[0], inner)
+    elif len(linears) == 2 and output:
+        for query, both in itertools.permutations(linears):
+            yield from (((query, *parts), head_dim) for parts, head_dim in _cut(both, 0))
+    elif len(linears) == 3:
+        size, shapes = len(linears[0].weight), {each.weight.shape for each in linears}
+        if shapes == {(size, size)} and size < inner and inner % size == 0:
+            shared = [_repeated(each, inner // size) for each in linears]
+            yield from ((order, size) for order in itertools.permutations(shared))
+        yield from ((order, None) for order in itertools.permutations(linears))
+    elif len(linears) % 3 == 0 and 0 < 3 * inner == sum(widths):
+        heads = len(linears) // 3
+        by_head = [linears[i::3] for i in range(3)]
+        by_role = [linears[i : i + heads] for i in range(0, len(linears), heads)]
+        for groups in (by_head, by_role):
+            if all(len({each.weight.shape for each in group}) == 1 for group in groups):
+                layers = [_beside(group) for group in groups]
+                yield from ((order, widths[0]) for order in itertools.permutations(layers))
+
+
+def _cut(whole: Linear, num_queries: int) -> Inputs:
+    """One layer for so many features of queries, if any, keys and values: side by side, or head by head."""
+    width = whole.weight.shape[1]
+    size, odd = divmod(width - num_queries, 2)
+    for heads in () if odd else range(1, size + 1):
+        if size % heads == num_queries % heads == 0:
+            sizes = [each // heads for each in (num_queries, size, size) if each]
+            columns = torch.split(torch.arange(width).reshape(heads, -1), sizes, dim=1)
+            parts = [whole.features(each.flatten()) for each in columns]
+            head_dim = None if heads == 1 else size // heads
+            yield from ((order, head_dim) for order in itertools.permutations(parts))
+
+
+def _chain(first: Linear, second: Linear) -> Linear:
+    """Two layers, one after the other, as one."""
+    bias = second.bias if first.bias is None else second.project(first.bias)
+    return Linear(first.weight @ second.weight, bias, second.name)
+
+
+def _beside(heads: list[Linear]) -> Linear:
+    """Layers of one head each as one."""
+    biases = [each.bias for each in heads if each.bias is not None]
+    bias = torch.cat(biases) if len(biases) == len(heads) else None
+    return Linear(torch.cat([each.weight for each in heads], dim=1), bias, heads[0].name)
+
+
+def _repeated(head: Linear, heads: int) -> Linear:
+    """One layer as small as a head, which all heads share, as one for all features."""
+    bias = None if head.bias is None else head.bias.repeat(heads)
+    return Linear(torch.kron(torch.eye(heads), head.weight.contiguous()), bias, head.name)
+
+
+# The parameters of PyTorch's layers.
+_OF_LAYERS = ("weight", "bias", "in_proj_weight", "in_proj_bias", *(f"{name}_proj_weight" for name in "qkv"))
+
+
+def _linears(module: nn.Module) -> Iterator[Linear]:
+    """The linear layers, and matrices that are parameters of their own.
+
+    PyTorch's packed input projection counts as one; where heads come before a matrix, they are side by side.
+    """
+    for path, part in module.named_modules():
+        is_layer = isinstance(part, nn.Linear | nn.MultiheadAttention) or _is_pointwise(part)
+        names = _OF_LAYERS if is_layer else [name for name, _ in part.named_parameters(recurse=False)]
+        every = {name: getattr(part, name, None) for name in names}
+        own = {name: x.detach() for name, x in every.items() if isinstance(x, Tensor) and not _is_lazy(x)}
+        if "in_proj_bias" in own:
+            own |= zip((f"{name}_proj_bias" for name in "qkv"), own["in_proj_bias"].chunk(3), strict=True)
+        for raw, weight in own.items():
+            biases = (own.get(raw.replace(*pair)) for pair in (("weight", "bias"), ("W", "b"), ("w", "b")))
+            bias = next((x.flatten() for x in biases if x is not None and x.ndim < weight.ndim), None)
+            name = plain((path if raw == "weight" else raw).rpartition(".")[2].removesuffix("weight"))
+            if is_layer and weight.ndim > 1:
+                weight = weight.flatten(1).mT
+            elif weight.ndim == 3:
+                is_last = name in NAMES["output"]
+                weight = weight.flatten(0, 1) if is_last else weight.transpose(0, 1).flatten(1)
+            if weight.ndim == 2 and not isinstance(part, nn.Embedding):
+                yield Linear(weight, bias, name, not is_layer and type(part).__name__ != "Conv1D")  # GPT-2's
+
+
+def _is_lazy(parameter: Any) -> bool:
+    return nn.parameter.is_lazy(parameter)
+
+
+def _is_pointwise(part: nn.Module) -> bool:
+    return isinstance(part, nn.Conv1d | nn.Conv2d) and {*part.kernel_size} == {1} and part.groups == 1
 
 
 def _declared(module: nn.Module, *names: str) -> int | None:
@@ -139,7 +269,7 @@ def norm_size(norm: nn.Module) -> int | None:
 def is_read(module: nn.Module) -> bool:
     """Whether all parameters are those of linear layers and norms."""
     norms = {id(p) for _, norm in norms_of(module) for p in norm.parameters()}
-    linear = sum(w.numel() + (0 if b is None else b.numel()) for _, w, b in _linears(module))
+    linear = sum(w.numel() + (0 if b is None else b.numel()) for w, b, *_ in _linears(module))
     return linear == sum(p.numel() for p in module.parameters() if id(p) not in norms)
 
 
@@ -147,161 +277,10 @@ def _is_of_heads(name: str) -> bool:
     return any(part in ("q", "k", "query", "key") for part in name.replace("norm", "_").split("_"))
 
 
-def _projections(linears: list[Linear]) -> Iterator[Group]:
-    """Groups of four pairs, as so many layers can be read."""
-    number = len(linears)
-    bare: list[Pair] = [linear[1:] for linear in linears]
-    if number == 1:
-        yield from _fused(bare[0], None)
-    elif number == 2:  # one for queries, keys and values together, and the output
-        for whole, last in (bare, bare[::-1]):
-            yield from _fused(whole, last)
-    elif number == 3:
-        for order in itertools.permutations(range(3)):
-            query, both, last = (bare[i] for i in order)
-            if both[0].shape[1] % 2 == 0 and len(last[0]) == query[0].shape[1]:
-                key, value = _cut(both, [both[0].shape[1] // 2] * 2)
-                yield [query, key, value, last], None
-                yield [query, value, key, last], None
-    elif number == 4:
-        yield from _orders(linears, 4)
-        yield from _for_each_head(bare)
-    elif number % 3 == 1:
-        yield from _heads(linears, max(linears, key=lambda linear: linear[1].numel()))
-    if number > 4 and number % 3 == 0:
-        yield from _heads(linears, None)
-    if number in (3, 5) and bare[-2][0].shape[1] == len(bare[-1][0]):
-        yield from _projections([*linears[:-2], (linears[-1][0], *_chained(*bare[-2:]))])
-    if number == 3:
-        yield from _orders(linears, 3)
-
-
-def _own_matrices(part: nn.Module) -> Iterator[Linear]:
-    """Matrices that are no layer's; where heads come before them, those side by side."""
-    if isinstance(part, nn.Linear | nn.MultiheadAttention | nn.Embedding) or _is_pointwise(part):
-        return
-    own = {name: each.detach() for name, each in part.named_parameters(recurse=False) if not _is_lazy(each)}
-    for name, weight in own.items():
-        biases = (own.get(name.replace(*pair)) for pair in (("weight", "bias"), ("W", "b"), ("w", "b")))
-        bias = next((each.flatten() for each in biases if each is not None and each.ndim < weight.ndim), None)
-        if weight.ndim == 3:
-            last = plain(name) in NAMES["output"]
-            weight = weight.flatten(0, 1) if last else weight.transpose(0, 1).flatten(1)
-        if weight.ndim == 2:
-            yield name, weight, bias
-
-
-def _is_lazy(parameter: Any) -> bool:
-    return nn.parameter.is_lazy(parameter)
-
-
-def _is_pointwise(part: nn.Module) -> bool:
-    return isinstance(part, nn.Conv1d | nn.Conv2d) and {*part.kernel_size} == {1} and part.groups == 1
-
-
-def _linears(module: nn.Module, turned: bool = False) -> Iterator[Linear]:
-    """Each linear layer: name, weight as (in, out), bias; PyTorch's packed input projection counts as one.
-
-    Matrices that are no layer's may be the other way round: then they are `turned`.
-    """
-    for name, part in module.named_modules():
-        weight, bias = getattr(part, "weight", None), getattr(part, "bias", None)
-        bias = bias.detach() if isinstance(bias, Tensor) and not _is_lazy(bias) else None
-        if isinstance(part, nn.MultiheadAttention) and part.in_proj_weight is not None:
-            own = part.in_proj_bias
-            yield name, part.in_proj_weight.detach().mT, None if own is None else own.detach()
-        elif isinstance(part, nn.MultiheadAttention):
-            parts = [None] * 3 if part.in_proj_bias is None else part.in_proj_bias.detach().chunk(3)
-            for letter, offset in zip("qkv", parts, strict=True):
-                yield f"{letter}_proj", getattr(part, f"{letter}_proj_weight").detach().mT, offset
-        elif not isinstance(weight, Tensor) or not (isinstance(part, nn.Linear) or _is_pointwise(part)):
-            for raw, matrix, raw_bias in _own_matrices(part):
-                is_turned = turned and type(part).__name__ != "Conv1D"  # GPT-2's layer: (in, out)
-                shown = name if raw == "weight" else f"{name}.{raw}"
-                yield shown, matrix.mT if is_turned else matrix, raw_bias
-        elif not _is_lazy(weight):
-            yield name, weight.detach().flatten(1).mT, bias
-
-
-def _cut(whole: Pair, sizes: list[int]) -> list[Pair]:
-    weight, bias = whole
-    biases = [None] * len(sizes) if bias is None else [*torch.split(bias, sizes)]
-    return [*zip(torch.split(weight, sizes, dim=1), biases, strict=True)]
-
-
-def _chained(first: Pair, second: Pair) -> Pair:
-    """Two layers, one after the other, as one."""
-    (weight, bias), (last, offset) = first, second
-    moved = [each for each in (None if bias is None else bias @ last, offset) if each is not None]
-    return weight @ last, torch.stack(moved).sum(dim=0) if moved else None
-
-
-def _fused(whole: Pair, last: Pair | None) -> Iterator[Group]:
-    weight, bias = whole
-    width = len(last[0]) if last else weight.shape[1] // 3
-    if weight.shape[1] <= width or (weight.shape[1] - width) % 2:
-        return
-    sizes = [width, *[(weight.shape[1] - width) // 2] * 2]
-    parts = _cut(whole, sizes)
-    for order in itertools.permutations(range(3)) if len({*sizes}) == 1 else [(0, 1, 2)]:
-        yield [*(parts[i] for i in order), last], None
-    if len({*sizes}) == 1:  # [q_1 k_1 v_1 q_2 …], a head at a time
-        for heads in (n for n in range(2, width + 1) if width % n == 0):
-            places = torch.arange(3 * width).reshape(heads, 3, -1).transpose(0, 1).reshape(3, -1)
-            yield [*((weight[:, p], None if bias is None else bias[p]) for p in places), last], None
-
-
-def _orders(linears: list[Linear], number: int) -> Iterator[Group]:
-    """Yield the order that the names imply, if they imply one, then all others."""
-    own = [name.rpartition(".")[2].lower() for name, *_ in linears]
-    declared = []
-    for names in [*NAMES.values()][:number]:
-        declared += [i for i, name in enumerate(own) if name in names or plain(name) in names][:1]
-    orders = [*itertools.permutations(range(number))]
-    if len({*declared}) == number:
-        orders.insert(0, tuple(declared))
-    for order in orders:
-        pairs: list[Pair | None] = [*(linears[i][1:] for i in order), None][:4]
-        widths = {pair[0].shape[i // 3] for i, pair in enumerate(pairs) if pair}
-        if len(widths) == 1 or order == tuple(declared):  # tokens of keys may be of another size
-            yield pairs, None
-
-
-def _for_each_head(bare: list[Pair]) -> Iterator[Group]:
-    """Three layers as small as a head, which all heads share, and one for the output."""
-    last = max(bare, key=lambda pair: pair[0].numel())
-    small = [pair for pair in bare if pair is not last]
-    size = len(small[0][0])
-    if len(last[0]) % size or any(pair[0].shape != (size, size) for pair in small) or size == len(last[0]):
-        return
-    heads = len(last[0]) // size
-    for order in itertools.permutations(small):
-        shared: list[Pair | None] = [
-            (torch.kron(torch.eye(heads), weight.contiguous()), None if bias is None else bias.repeat(heads))
-            for weight, bias in order
-        ]
-        yield [*shared, last], heads
-
-
-def _heads(linears: list[Linear], last: Linear | None) -> Iterator[Group]:
-    """Three small layers for each head, and perhaps one for the output, which is the largest."""
-    rest = [linear[1:] for linear in linears if linear is not last]
-    heads = len(rest) // 3
-    for groups in ([rest[i::3] for i in range(3)], [rest[i * heads : (i + 1) * heads] for i in range(3)]):
-        for order in itertools.permutations(range(3)):
-            pairs: list[Pair | None] = []
-            for i in order:
-                weights, biases = zip(*groups[i], strict=True)
-                if len({weight.shape for weight in weights}) > 1:
-                    return
-                bias = None if any(b is None for b in biases) else torch.cat(biases)
-                pairs.append((torch.cat(weights, dim=1), bias))
-            yield [*pairs, last[1:] if last else None], heads
-
-
 def of_matrices(weights: Sequence[Tensor], num_heads: int) -> Reading:
     """W_Q, W_K, W_V and W_O, without biases."""
-    return Reading(tuple((weight, None) for weight in weights), num_heads, num_heads)
+    query, key, value, output = map(Linear, weights)
+    return Reading((query, key, value, output), num_heads, num_heads)
 
 
 MAKING = roles(
@@ -320,11 +299,16 @@ MAKING = roles(
 _CONFIG = ("config", "cfg", "args", "conf", "params")
 
 
+def _role(name: str) -> str:
+    """What an argument of this name is for; "" if that is not known."""
+    return next((role for role, names in MAKING.items() if plain(name) in names), "")
+
+
 class SmallConfig(dict[str, Any]):
     """What a module may ask a configuration for, by any of the usual names, as attribute or as key."""
 
     def __missing__(self, name: str) -> Any:
-        role = next((role for role, names in MAKING.items() if plain(name) in names), name)
+        role = _role(name)
         if role == name or role not in self:
             raise KeyError(name)
         return self[role]
@@ -345,25 +329,27 @@ def build_module(trial: Trial) -> nn.Module | None:
     It has 3 heads of size 4, or 6 heads where keys and values may have fewer, namely 2.
     """
     parameters = signature(trial.candidate) or []
-    grouped = any(plain(p.name) in MAKING["num_kv_heads"] for p in parameters)
+    grouped = any(_role(p.name) == "num_kv_heads" for p in parameters)
     width, heads, kv_heads = (24, 6, 2) if grouped else (12, 3, 3)
     values = {"embed_dim": width, "num_heads": heads, "head_dim": 4, "output_dim": width, "dropout": 0.0}
     values |= {"length": 64} | ({"num_kv_heads": kv_heads} if grouped else {})
     config = SmallConfig(values | {"num_kv_heads": kv_heads, "bias": False, "dtype": torch.float32})
+    required = {p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
     arguments: dict[str, Any] = {}
     for parameter in parameters:
-        name = plain(parameter.name)
-        role = next((role for role, names in MAKING.items() if name in names), "")
-        if name in _CONFIG:
-            arguments[parameter.name] = config
+        role, name = _role(parameter.name), parameter.name
+        if plain(name) in _CONFIG:
+            arguments[name] = config
         elif role == "batch_first":
-            arguments[parameter.name] = True
-        elif role in config and (role in values or parameter.default is parameter.empty):
-            arguments[parameter.name] = config[role]
-    needed = {p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
-    few = not {*arguments} & {p.name for p in parameters if p.name in _CONFIG}
-    unlike = not isinstance(trial.candidate, type) and few and len(arguments) < min(2, len(parameters))
-    if unlike or needed - {*arguments}:
+            arguments[name] = True
+        elif role in values or (role in config and name in required):
+            arguments[name] = config[role]
+    is_known = (
+        isinstance(trial.candidate, type)
+        or config in arguments.values()
+        or len(arguments) >= min(2, len(parameters))
+    )
+    if not is_known or required - {*arguments}:
         return None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -23,7 +23,6 @@ LAYER: Roles = {**RMS, **roles(bias="b beta shift offset b_2")}
 
 # The stages of a norm: for each a name, "" where it is right, and what it does. `Root` is what is divided by.
 Root = Callable[[Tensor, float], Tensor]
-Stages = tuple[list[tuple[str, Any]], ...]
 _AXES: list[tuple[str, tuple[int, ...]]] = [
     ("", (-1,)), ("rms_axis", (-2,)), ("rms_axis", (0,)), ("rms_axis", (-2, -1)), ("rms_axis", (0, 1, 2)),
 ]  # fmt: skip
@@ -57,27 +56,32 @@ _LAYER_CENTRES = [
 ]  # fmt: skip
 
 
-def _normed(x: Tensor, eps: float, weight: Tensor, stages: tuple[Any, ...]) -> Tensor:
-    (centred, under_root, unbiased), axes, root, mean, factor = stages
+def _normed(x: Tensor, weight: Tensor, eps: float, *stages: Any) -> Tensor:
+    (centred, under_root, unbiased), axes, root, mean, factor, shift = stages
     middle = x - x.mean(dim=axes, keepdim=True)
     squares = (middle if under_root else x).square().mean(dim=axes, keepdim=True)
     count = x.numel() // squares.numel()
     squares = squares * (count / (count - 1)) if unbiased and count > 1 else squares
-    result: Tensor = factor(weight) * (middle if centred else x) / root(mean(squares, count), eps)
+    result: Tensor = factor(weight) * (middle if centred else x) / root(mean(squares, count), eps) + shift
     return result
+
+
+def _case(inputs: dict[str, Any], *stages: list[tuple[str, Any]]) -> Case:
+    """A norm with every mistake of these stages, up to three at once."""
+    x, weight, eps = (inputs[name] for name in ("x", "weight", "eps"))
+
+    def mistakes() -> Named:
+        for names, chosen in choices(*stages, most=3):
+            yield names, _normed(x, weight, eps, *chosen)
+
+    return Case(inputs, _normed(x, weight, eps, *(stage[0][1] for stage in stages)), mistakes)
 
 
 def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:
     """Weight · x / √(mean of x² over the features + eps), with an eps that counts."""
     x, weight = samples((batch, num_tokens, size), (size,), digits=digits)
-    stages = (_RMS_CENTRES, _AXES, _ROOTS, _MEANS, _FACTORS)
-
-    def mistakes() -> Named:
-        for names, chosen in choices(*stages, most=3):
-            yield names, _normed(x, eps, weight, tuple(chosen))
-
-    right = _normed(x, eps, weight, tuple(stage[0][1] for stage in stages))
-    return Case({"x": x, "weight": weight, "eps": eps}, right, mistakes)
+    inputs = {"x": x, "weight": weight, "eps": eps}
+    return _case(inputs, _RMS_CENTRES, _AXES, _ROOTS, _MEANS, _FACTORS, [("", 0.0)])
 
 
 def layer_norm(
@@ -85,15 +89,9 @@ def layer_norm(
 ) -> Case:
     """Weight · (x - mean) / √(variance over the features + eps) + bias."""
     x, weight, shift = samples((batch, num_tokens, size), (size,), (size,), digits=digits)
-    stages = (_LAYER_CENTRES, _AXES, _ROOTS, _MEANS[:2], _FACTORS)
-    shifts = [("", shift), ("layer_no_bias", torch.zeros(size))][0 if bias else 1 :]
-
-    def mistakes() -> Named:
-        for names, (*chosen, added) in choices(*stages, shifts if bias else [("", shifts[0][1])], most=3):
-            yield names, _normed(x, eps, weight, tuple(chosen)) + added
-
-    right = _normed(x, eps, weight, tuple(stage[0][1] for stage in stages)) + shifts[0][1]
-    return Case({"x": x, "weight": weight, **({"bias": shift} if bias else {}), "eps": eps}, right, mistakes)
+    inputs = {"x": x, "weight": weight} | ({"bias": shift} if bias else {}) | {"eps": eps}
+    shifts = [("", shift), ("layer_no_bias", 0 * shift)] if bias else [("", 0 * shift)]
+    return _case(inputs, _LAYER_CENTRES, _AXES, _ROOTS, _MEANS[:2], _FACTORS, shifts)
 
 
 def is_norm(module: nn.Module) -> bool:

@@ -127,6 +127,7 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("rotary_cosine_only", lambda x, angles: x * _joined((angles.cos(), angles.cos())).float()),
     *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),
 ]
+_UNKNOWN = 10  # a distance
 _CONVENTIONS = {"rotary_layout", "rotary_sign"}
 _FACTOR = 1.25  # YaRN's, which is in both tables
 _ANY_FORM: Roles = {**ROTARY, **_PAIR, **_X, **_TABLES, **_FREQS}
@@ -140,13 +141,13 @@ class _Turn:
     names: dict[str, str]
     turned: Sequence[str]  # the arguments that are x
     swap: bool  # whether tokens come before heads
-    table: Callable[[Tensor], dict[str, Tensor]]
+    table: int  # which of `_tables` it is given
     part: int = 0
 
     def __call__(self, x: Tensor, positions: Tensor, factor: float = 1.0) -> Tensor:
         x = x.transpose(1, 2) if self.swap else x
-        given = self.table(positions.double()[:, None] / 1e4 ** _powers(x.shape[-1]))
-        named = {self.names[role]: (factor * value).to(value.dtype) for role, value in given.items()}
+        table = [*_tables(positions.double()[:, None] / 1e4 ** _powers(x.shape[-1]))][self.table]
+        named = {self.names[role]: factor * value for role, value in table.items()}
         if "positions" in self.names:
             named[self.names["positions"]] = positions
         output = self.candidate(**{name: x.clone() for name in self.turned}, **named)
@@ -156,38 +157,34 @@ class _Turn:
 
 def _turns(candidate: Any) -> list[_Turn]:
     """The ways to call a candidate of another form than (x, positions)."""
-    needed = {role: p for role, p in named_parameters(candidate, _ANY_FORM).items() if p.default is p.empty}
-    names = {role: parameter.name for role, parameter in needed.items()}
+    required = {role: p for role, p in named_parameters(candidate, _ANY_FORM).items() if p.default is p.empty}
+    names = {role: parameter.name for role, parameter in required.items()}
     if "positions" in names and not {"key", "cos", "freqs"} & {*names}:
         return []
     turned = [names[role] for role in ("query", "x", "key") if role in names][:2]
     if isinstance(candidate, nn.Module):
         turned = turned or [parameter.name for parameter in signature(candidate) or []][:1]
-    swaps = (False, True) if turned else ()
-    return [_Turn(candidate, names, turned, *way) for way in itertools.product(swaps, _tables({*names}))]
+    asked = {"cos", "sin", "freqs"} & {*names}
+    tables = [i for i, table in enumerate(_tables(torch.zeros(1, 1))) if table.keys() == asked]
+    return [
+        _Turn(candidate, names, turned, *way)
+        for way in itertools.product((False, True) if turned else (), tables)
+    ]
 
 
-def _tables(given: set[str]) -> list[Callable[[Tensor], dict[str, Tensor]]]:
-    """Cosines and sines, complex numbers, or both in a last dimension; with others for batch and heads."""
-    shapes: list[Callable[[Tensor], Tensor]] = [
-        lambda t: t, lambda t: t[None], lambda t: t[None, None], lambda t: t[None, :, None],
-    ]  # fmt: skip
-    spreads: list[Callable[[Tensor], Tensor]] = [
-        lambda t: _joined((t, t)), lambda t: t, lambda t: _woven((t, t)),
-    ]  # fmt: skip
+def _tables(angles: Tensor) -> Iterator[dict[str, Tensor]]:
+    """Cosines and sines, complex numbers, both in a last dimension, or nothing; for batch and heads, too."""
+    turns = torch.polar(torch.ones_like(angles), angles).to(torch.complex64)
+    yield {}
+    for each in (_joined((angles, angles)), angles, _woven((angles, angles))):
+        for index in _LEADING:
+            yield {"cos": each.cos().float()[index], "sin": each.sin().float()[index]}
+    for each in (turns, torch.view_as_real(turns)):
+        yield from ({"freqs": each[index]} for index in _LEADING)
 
-    def waves(angles: Tensor, spread: Any, shape: Any) -> dict[str, Tensor]:
-        angles = shape(spread(angles).float())
-        return {"cos": angles.cos(), "sin": angles.sin()}
 
-    def turns(angles: Tensor, form: Any, shape: Any) -> dict[str, Tensor]:
-        return {"freqs": form(shape(torch.polar(torch.ones_like(angles), angles).to(torch.complex64)))}
-
-    if "cos" in given:
-        return [partial(waves, spread=a, shape=b) for a in spreads for b in shapes]
-    if "freqs" in given:
-        return [partial(turns, form=a, shape=b) for a in (lambda t: t, torch.view_as_real) for b in shapes]
-    return [lambda angles: {}]
+# What makes (num_tokens, size) that, (1, num_tokens, size), (1, 1, num_tokens, size), (1, num_tokens, 1, size).
+_LEADING: tuple[tuple[Any, ...], ...] = ((), (None,), (None, None), (None, slice(None), None))
 
 
 def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
@@ -243,9 +240,9 @@ def _distance(case: Case, subject: Subject) -> int:
     """How far a call is from one that is understood: right, by a convention, known, run, failed."""
     result = answer(subject, case)
     if isinstance(result, CallFailed) or result.shape != case.expected.shape:
-        return 5
+        return _UNKNOWN + 1
     names = case.names(result)
-    return 4 if names is None else len({*names} - _CONVENTIONS) + bool(names)
+    return _UNKNOWN if names is None else len({*names} - _CONVENTIONS) + bool(names)
 
 
 def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
@@ -263,31 +260,31 @@ def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
 
 def sinusoidal(length: int, embed_dim: int) -> Case:
     """Even dimensions have the sine, odd ones the cosine, pair by pair slower."""
-    pairs = torch.arange(0, embed_dim, 2, dtype=torch.float64)
+    right = _waves(length, embed_dim, _pairs(embed_dim))
     inputs = {"length": length, "embed_dim": embed_dim}
-    right = _waves(length, embed_dim, pairs)
-    return Case(inputs, right, lambda: _sinusoidal_mistakes(length, embed_dim, pairs))
+    return Case(inputs, right, lambda: _sinusoidal_mistakes(length, embed_dim))
+
+
+def _pairs(embed_dim: int) -> Tensor:
+    return torch.arange(0, embed_dim, 2, dtype=torch.float64)
 
 
 def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0, floor: bool = False) -> Tensor:
     """A speed for each pair, or for each dimension."""
-    dims = torch.arange(embed_dim)
     places = torch.arange(start, length + start, dtype=torch.float64)[:, None]
     angles = places / 1e4 ** (powers.repeat_interleave(embed_dim // len(powers)) / embed_dim)
     angles = angles.floor() if floor else angles
-    return torch.where(dims % 2 == 0, angles.sin(), angles.cos())
+    return torch.where(torch.arange(embed_dim) % 2 == 0, angles.sin(), angles.cos())
 
 
-def _sinusoidal_mistakes(length: int, embed_dim: int, pairs: Tensor) -> Named:
-    dims = torch.arange(embed_dim, dtype=torch.float64)
-    speeds: list[tuple[str, tuple[Tensor, bool]]] = [
-        ("", (pairs, False)),
-        *(("waves_speed", (powers, False)) for powers in (pairs / 2, 2 * pairs, 2 * dims)),
-        ("waves_to_the_end", (pairs * embed_dim / (embed_dim - 2 or 1), False)),
-        ("waves_odd", (dims, False)), ("waves_constant", (0 * pairs, False)),
-        ("waves_constant", (0 * pairs + embed_dim, False)), ("waves_inverted", (-pairs, False)),
-        ("waves_floor", (pairs, True)), ("waves_floor", (pairs * embed_dim / math.log(1e4), False)),
-        *(("waves_base", (pairs * math.log(base, 1e4), False)) for base in _BASES),
+def _sinusoidal_mistakes(length: int, embed_dim: int) -> Named:
+    pairs, dims = _pairs(embed_dim), torch.arange(embed_dim, dtype=torch.float64)
+    speeds: list[tuple[str, Tensor]] = [
+        ("", pairs), ("waves_speed", pairs / 2), ("waves_speed", 2 * pairs), ("waves_speed", 2 * dims),
+        ("waves_to_the_end", pairs * embed_dim / (embed_dim - 2 or 1)), ("waves_odd", dims),
+        ("waves_constant", 0 * pairs), ("waves_constant", 0 * pairs + embed_dim), ("waves_inverted", -pairs),
+        ("waves_floor", pairs * embed_dim / math.log(1e4)),
+        *(("waves_base", pairs * math.log(base, 1e4)) for base in _BASES),
     ]  # fmt: skip
     orders: list[tuple[str, Callable[[Tensor], Tensor]]] = [
         ("", lambda waves: waves),
@@ -295,8 +292,9 @@ def _sinusoidal_mistakes(length: int, embed_dim: int, pairs: Tensor) -> Named:
         ("waves_halves", lambda waves: torch.cat((waves[:, ::2], waves[:, 1::2]), dim=1)),
         ("waves_sines", lambda waves: waves[:, ::2].repeat_interleave(2, dim=1)),
     ]
-    for names, (order, start, speed) in choices(orders, (("", 0), ("waves_from_one", 1)), speeds):
-        yield names, order(_waves(length, embed_dim, speed[0], start, speed[1]))
+    starts, floors = (("", 0), ("waves_from_one", 1)), (("", False), ("waves_floor", True))
+    for names, (order, start, powers, floor) in choices(orders, starts, speeds, floors):
+        yield names, order(_waves(length, embed_dim, powers, start, floor))
 
 
 def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
@@ -306,13 +304,9 @@ def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
         own = trial.candidate.eval()
         width = next((each.shape[-1] for each in (*own.buffers(), *own.parameters())), 10)
         subjects = [Subject(trial, SINUSOIDAL, partial(_added_by, own, form=form)) for form in _ADDED]
-        case = sinusoidal(7, width)
-        results = [answer(each, case) for each in subjects]
-        known = [not isinstance(each, CallFailed) and each.shape == case.expected.shape for each in results]
-        named = [known[i] and case.names(each) is not None for i, each in enumerate(results)]
-        subject = subjects[named.index(True) if any(named) else known.index(True) if any(known) else 0]
-        sizes = [(7, width), (1, width), (2, width)]
-        if subject is subjects[1] and any(named):
+        distances = [_distance(sinusoidal(7, width), each) for each in subjects]
+        subject, sizes = subjects[distances.index(min(distances))], [(7, width), (1, width), (2, width)]
+        if subject is subjects[1] and min(distances) < _UNKNOWN:
             yield Finding("sequence_first")
     trial.examined += ["numbers", "positions"]
     case, *small = (sinusoidal(*size) for size in sizes)
@@ -344,19 +338,14 @@ def _added_by(module: nn.Module, length: int, embed_dim: int, form: Any) -> Tens
 def alibi(num_heads: int) -> Case:
     """2^(-8 i / num_heads) for a power of two; for other numbers some in between (Press et al. 2022)."""
 
-    def mistakes() -> Named:
-        wrong = _power_slopes(num_heads, num_heads)
-        yield ("alibi_sign",), -right
-        yield ("alibi_powers",), wrong
-        yield ("alibi_powers", "alibi_sign"), -wrong
-        for number, sign in ((2, ()), (1, ("alibi_sign",))):
-            zero = right * 2 ** (8 / power) if power == num_heads else 2 * _power_slopes(num_heads, num_heads)
-            yield ("alibi_from_zero", *sign), zero * (1 if number == 2 else -1)
-
     power = 2 ** int(math.log2(num_heads))
     between = _power_slopes(2 * power, 2 * power)[::2][: num_heads - power]
     right = torch.cat((_power_slopes(power, power), between))
-    return Case({"num_heads": num_heads}, right, mistakes)
+    wrong = _power_slopes(num_heads, num_heads)
+    slopes = [("", right), ("alibi_powers", wrong), ("alibi_from_zero", 2 ** (8 / num_heads) * wrong)]
+    signs = [("", 1), ("alibi_sign", -1)]
+    mistakes = [(names, slope * sign) for names, (slope, sign) in choices(slopes, signs)]
+    return Case({"num_heads": num_heads}, right, lambda: mistakes)
 
 
 def _power_slopes(num_heads: int, of: int) -> Tensor:
