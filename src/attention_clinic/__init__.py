@@ -4,11 +4,19 @@
 >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
 ('unscaled',)
 
-`diagnose` returns a `Diagnosis`, true if its verdict is "healthy": no bug and no doubt. It has a `Finding`
-for each bug, doubt and note; `assert_healthy` raises an error instead. `KINDS`: the kinds of code that it
-knows. `Wording`: puts findings into words. `laws`: properties of every right decoder.
-`planted`: small decoders with one known bug each. `Trial`: calls of a candidate with a time limit, which
-raise `CallFailed`. `seeded_copy`: a module with the parameters that the clinic gives it.
+To examine code:
+
+- `diagnose` returns a `Diagnosis`, which is true if nothing wrong was found. It has a `Finding` for each bug,
+  for each doubt that leaves the verdict open, and for each note.
+- `assert_healthy` raises an error unless the diagnosis is true.
+- `KINDS` are the kinds of code that can be diagnosed, by the names that `diagnose(…, kind=…)` takes.
+- `Wording` puts findings into words: yours, if you derive a class from it.
+
+What diagnoses are made of, to be used alone:
+
+- `laws` are properties of every right decoder, and `planted` has small decoders with one known bug each.
+- `Trial` calls a candidate with a time limit, and raises `CallFailed`.
+- `seeded_copy` gives a module the parameters with which the clinic examines it.
 
 The candidate runs in your process: diagnose only code that you would run yourself.
 """

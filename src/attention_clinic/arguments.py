@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_clinic.diagnosis import Call, Finding
-from attention_clinic.trial import Trial, first_output, identical
+from attention_clinic.trial import CallFailed, Trial, first_output, identical, is_dense, kind_of, shown
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
 
@@ -58,23 +58,22 @@ class Binding:
     def __init__(self, function: Callable[..., Any], roles: Roles, named: Set[str] = frozenset()) -> None:
         """Read the signature."""
         known = named_parameters(function, roles)
-        unnamed = [role for role in roles if role not in {*known, *named}]
         role_of = {parameter.name: role for role, parameter in known.items()}
+        unnamed = [role for role in roles if role not in {*known, *named}]
         parameters = signature(function)
         if parameters is None:
             parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
         self.parameters: dict[str, inspect.Parameter] = {}
-        self.guessed: list[str] = []  # required parameters whose names do not tell what they are for
+        self.guessed: list[str] = []  # parameters whose names do not tell what they are for
         for parameter in parameters:
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                self.parameters |= dict.fromkeys(unnamed, parameter)
-                unnamed = []
-            elif parameter.name in role_of:
-                self.parameters[role_of[parameter.name]] = parameter
+            taken: list[str] = []
+            if parameter.name in role_of:
+                taken = [role_of[parameter.name]]
             elif parameter.default is parameter.empty:
                 self.guessed.append(parameter.name)
-                if unnamed:
-                    self.parameters[unnamed.pop(0)] = parameter
+                taken = unnamed if parameter.kind is parameter.VAR_POSITIONAL else unnamed[:1]
+                unnamed = unnamed[len(taken) :]
+            self.parameters |= dict.fromkeys(taken, parameter)
 
     @property
     def accepts(self) -> set[str]:
@@ -123,6 +122,7 @@ class Subject(Binding):
         self.trial = trial
         self.function = trial.candidate if function is None else function
         super().__init__(self.function, roles, named)
+        trial.guessed.update(self.guessed)
         self.without_dropout = self.is_repeatable = False
         self.shape_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
 
@@ -132,16 +132,17 @@ class Subject(Binding):
         Raises:
             CallFailed: the call fails, or its output is no tensor.
         """
-        return self.trial.tensor(self._chosen, **inputs)
+        output = first_output(self.trial.call(self._chosen, **inputs))
+        if not is_dense(output):
+            raise CallFailed(Finding("no_tensor", shown(inputs), details={"kind": kind_of(output)}))
+        return output
 
     def _chosen(self, **inputs: Any) -> Any:
         output = self.call(**inputs)
-        if self.shape_of is None or isinstance(output, Tensor):
+        if self.shape_of is None or not isinstance(output, tuple | list | Mapping):
             return output
-        several = output.values() if isinstance(output, Mapping) else output
-        tensors = [each for each in several if isinstance(each, Tensor)] if _is_several(output) else []
-        shape = self.shape_of(inputs)
-        return next((each for each in tensors if each.shape == shape), output)
+        shape, several = self.shape_of(inputs), output.values() if isinstance(output, Mapping) else output
+        return next((each for each in several if isinstance(each, Tensor) and each.shape == shape), output)
 
     def outputs(self, **inputs: Any) -> Any:
         """Whatever the candidate returns.
@@ -156,6 +157,7 @@ class Subject(Binding):
         unknown = [role for role in inputs if role not in _DISPENSABLE | self.accepts]
         if unknown:
             raise TypeError(f"it takes no argument for {', '.join(unknown)}")
+        self.trial.guessed |= self.accepts - self.optional - inputs.keys()
         args, kwargs = self.arguments(inputs)
         with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
             output = self.function(*args, **kwargs)
@@ -170,14 +172,9 @@ class Subject(Binding):
         self.is_repeatable = True
         if identical(one, other):
             return None
-        self.without_dropout = one.is_floating_point()
-        if self.without_dropout and not identical(self(**inputs), self(**inputs)):
-            self.without_dropout = False
+        self.without_dropout = True
+        self.without_dropout = one.is_floating_point() and identical(self(**inputs), self(**inputs))
         return Finding("not_deterministic", inputs, one, other)
-
-
-def _is_several(output: Any) -> bool:
-    return isinstance(output, tuple | list | Mapping)
 
 
 class WithoutDropout(TorchFunctionMode):

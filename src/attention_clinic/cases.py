@@ -16,6 +16,7 @@ from attention_clinic.trial import CallFailed, is_dense, kind_of
 
 Names = tuple[str, ...]
 Named = Iterator[tuple[Names, Tensor]]
+Output = Tensor | CallFailed
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +76,12 @@ def is_all_nan(result: object) -> bool:
 
 
 def is_like(result: object, expected: Tensor) -> TypeGuard[Tensor]:
-    """Whether both are tensors that can be compared: floating numbers, integers, or truth values."""
+    """Whether both are tensors that can be compared: real or complex numbers, integers, or truth values."""
     return is_dense(result) and _class_of(result) == _class_of(expected)
 
 
-def _class_of(tensor: Tensor) -> str:
-    """A word for all dtypes of which the numbers can be compared."""
-    if tensor.is_floating_point() or tensor.is_complex():
-        return "floating" if tensor.is_floating_point() else "complex"
-    return "boolean" if tensor.dtype == torch.bool else "integer"
+def _class_of(tensor: Tensor) -> tuple[bool, bool, bool]:
+    return tensor.is_floating_point(), tensor.is_complex(), tensor.dtype == torch.bool
 
 
 def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ()) -> Iterator[Finding]:
@@ -97,20 +95,42 @@ def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ())
             yield difference
             if not subject.without_dropout:
                 return
-    odd: list[tuple[Case, CallFailed | Tensor]] = []
+    odd: tuple[Case, Output] | None = None
     for case in cases:
         result = answer(subject, case)
-        names = None if isinstance(result, CallFailed) else case.names(result)
+        names = _known_mistakes(case, result)
         if names:
-            yield from smallest(subject, case, result, names, small)
+            shown = _smallest(subject, case, result, small)
+            yield from (case_finding(name, *shown) for name in names)
             return
         if names is None:
-            odd.append((case, result))
+            odd = odd or (case, result)
     if odd:
-        yield oddest(subject, *odd[0], small)
+        yield oddity(*_smallest(subject, *odd, small))
 
 
-def answer(subject: Subject, case: Case) -> Tensor | CallFailed:
+def _known_mistakes(case: Case, result: Output) -> Names | None:
+    return None if isinstance(result, CallFailed) else case.names(result)
+
+
+def _smallest(subject: Subject, case: Case, result: Output, small: Iterable[Case]) -> tuple[Case, Output]:
+    """The first small case with the same symptoms as a result, and its output; else both as they are."""
+
+    def symptoms(case: Case, result: Output) -> Names:
+        names = _known_mistakes(case, result)
+        return (oddity(case, result).name,) if names is None else names
+
+    sought = symptoms(case, result)
+    for each in small:
+        if subject.trial.late:
+            break
+        output = answer(subject, each)
+        if symptoms(each, output) == sought:
+            return each, output
+    return case, result
+
+
+def answer(subject: Subject, case: Case) -> Output:
     """The candidate's output, or why there is none; a candidate that never ends is not called again."""
     try:
         return subject(**case.inputs)
@@ -120,35 +140,15 @@ def answer(subject: Subject, case: Case) -> Tensor | CallFailed:
         return stop
 
 
+def has_right_shape(subject: Subject, case: Case) -> bool:
+    """Whether the candidate runs, and its output has the shape of what is right."""
+    result = answer(subject, case)
+    return not isinstance(result, CallFailed) and result.shape == case.expected.shape
+
+
 def case_finding(name: str, case: Case, result: object, **details: Any) -> Finding:
     """A finding with this case as evidence."""
     return Finding(name, dict(case.inputs), case.expected, result, details)
-
-
-def smallest(
-    subject: Subject, case: Case, result: object, names: Names, small: Iterable[Case]
-) -> Iterator[Finding]:
-    """A finding for each name, shown by the first of the small cases that has just these mistakes."""
-    for each in small:
-        if subject.trial.late:
-            break
-        output = answer(subject, each)
-        if not isinstance(output, CallFailed) and each.names(output) == names:
-            case, result = each, output
-            break
-    for name in names:
-        yield case_finding(name, case, result)
-
-
-def oddest(subject: Subject, case: Case, result: Tensor | CallFailed, small: Sequence[Case]) -> Finding:
-    """An unknown mistake: an error, another shape or dtype, other numbers; on the smallest such case."""
-    first = oddity(case, result)
-    for each in () if subject.trial.late else small:
-        output = answer(subject, each)
-        is_odd = isinstance(output, CallFailed) or each.names(output) is None
-        if is_odd and (finding := oddity(each, output)).name == first.name:
-            return finding
-    return first
 
 
 def oddity(case: Case, result: object) -> Finding:
@@ -164,18 +164,22 @@ def oddity(case: Case, result: object) -> Finding:
     if result.shape != expected.shape:
         shapes = {"expected": tuple(expected.shape), "actual": tuple(result.shape)}
         return Finding("shape", inputs, details=shapes)
-    gap = (result.detach().to(expected).float() - expected.float()).abs().max().item()
-    return case_finding("differs", case, result, difference=f"{gap:.2g}", nearest=nearest(case, result))
+    difference = f"{_largest_gap(expected, result):.2g}"
+    return case_finding("differs", case, result, difference=difference, nearest=_nearest(case, result))
 
 
-def nearest(case: Case, result: Tensor, most: int = 2) -> dict[str, float]:
-    """The known mistakes nearest to a result with their largest differences, if nearer than what is right."""
+def _nearest(case: Case, result: Tensor) -> dict[str, float]:
+    """The two known mistakes that are nearest to a result, and nearer than what is right, with their gaps."""
 
     def off(form: Tensor) -> float:
-        return float(f"{(result.detach().to(form).float() - form.float()).abs().max().item():.2g}")
+        return float(f"{_largest_gap(form, result):.2g}")
 
-    found: dict[str, float] = {}
+    gaps: dict[str, float] = {}
     for names, form in itertools.islice(case.mistakes(), 300):
         if len(names) == 1 and form.shape == result.shape and (gap := off(form)) < off(case.expected):
-            found[names[0]] = min(gap, found.get(names[0], gap))
-    return dict(sorted(found.items(), key=lambda each: each[1])[:most])
+            gaps[names[0]] = min(gap, gaps.get(names[0], gap))
+    return dict(sorted(gaps.items(), key=lambda each: each[1])[:2])
+
+
+def _largest_gap(expected: Tensor, result: Tensor) -> float:
+    return (result.detach().to(expected).float() - expected.float()).abs().max().item()

@@ -1,154 +1,31 @@
-"""Find out what kind of code a candidate is, and what is wrong with it."""
+"""Find out what kind of code a candidate is, and what is wrong with it.
+
+A diagnosis has two steps. The names and the number of its arguments tell of which kinds a candidate may be,
+such as "attention" or "causal_mask". Then it is examined as code of each of them: it is called, the results
+are compared with right and known wrong ones, and all that is wrong or remarkable is a `Finding`. The kind
+that explains the results best makes the `Diagnosis`.
+
+The kinds are in `kinds/table.py`, and so is what counts as a bug; the other modules there examine them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Set
+import contextlib
+from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor, nn
 
 from attention_clinic.adapter import MODEL
-from attention_clinic.arguments import Binding, Roles, Subject, plain, signature
-from attention_clinic.cases import Case, answer, examine
+from attention_clinic.arguments import Binding, plain, signature
 from attention_clinic.diagnosis import ENGLISH, FORMS, Diagnosis, Finding, Wording
-from attention_clinic.kinds import (
-    attention,
-    decoder,
-    functions,
-    heads,
-    layers,
-    masks,
-    multi_head,
-    norms,
-    positions,
-)
+from attention_clinic.kinds import decoder, layers, norms, positions
 from attention_clinic.kinds.modules import build_module
+from attention_clinic.kinds.table import KINDS, NUMBERS_DIFFER, Kind, counts_as, distance
 from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial
 
-Builder = Callable[..., Case]
-Rows = list[tuple[Any, ...]]
-
-
-class Kind(NamedTuple):
-    """A kind of code: the arguments by which it is recognized, and the function that examines it.
-
-    Attributes:
-        roles: What its arguments are for, in the usual order, each with the names that a parameter may have
-            for it: the role "query" has the names query, queries, q and others.
-        examine: Yields what it finds wrong with the candidate of a trial.
-        optional: The roles that code of this kind may lack.
-        also: Other roles by which it is recognized, all of them required.
-
-    Example:
-        >>> sorted(KINDS["attention"].required), "q" in KINDS["attention"].roles["query"]
-        (['key', 'query', 'value'], True)
-    """
-
-    roles: Roles
-    examine: Callable[[Trial], Iterator[Finding]]
-    optional: Set[str] = frozenset({"mask", "valid_lens"})
-    also: tuple[Roles, ...] = ()
-
-    @property
-    def required(self) -> Set[str]:
-        """The roles without which code cannot be of this kind."""
-        return self.roles.keys() - self.optional
-
-
-def _by_cases(
-    roles: Roles, *builders: Builder, fields: str, sizes: Rows, evidence: Rows, **evidence_options: int
-) -> Kind:
-    """A kind that is examined by nothing but cases: inputs with the right output and those of known mistakes.
-
-    Args:
-        roles: see `Kind`.
-        builders: make a case, one for each shape that the right output may have; the builder for the shape
-            of the candidate's output is chosen, else the first.
-        fields: the names of the builders' arguments that `sizes` and `evidence` give, row by row.
-        sizes: a row for each case, large enough to tell one mistake from another.
-        evidence: a row for each small case that a finding may show to people, the smallest first.
-        evidence_options: more arguments for the small cases: `digits=1` rounds random tensors.
-    """
-
-    def arguments(rows: Rows) -> list[dict[str, Any]]:
-        return [dict(zip(fields.split(), row, strict=True)) for row in rows]
-
-    def examine_candidate(trial: Trial) -> Iterator[Finding]:
-        subject, build, cases = Subject(trial, roles), builders[0], arguments(sizes)
-        if len(builders) > 1:
-            build = next((builder for builder in builders if _has_shape(subject, builder(**cases[0]))), build)
-        small_cases = [build(**case, **evidence_options) for case in arguments(evidence)]
-        yield from examine(subject, [build(**case) for case in cases], small_cases)
-
-    return Kind(roles, examine_candidate)
-
-
-def _has_shape(subject: Subject, case: Case) -> bool:
-    result = answer(subject, case)
-    return not isinstance(result, CallFailed) and result.shape == case.expected.shape
-
-
-_SPLIT_SIZES: dict[str, Any] = {
-    "fields": "batch num_tokens num_heads head_dim", "sizes": [(2, 5, 3, 7)],
-    "evidence": [(1, 2, 2, 1), (1, 2, 2, 2), (2, 1, 2, 1), (2, 2, 2, 2)], "digits": 1,
-}  # fmt: skip
-# To add a kind, write its roles, and a function that makes its cases, in a module of `kinds/`, and name both
-# here; each new name of a mistake needs a sentence in sentences.toml. Where cases are not enough, the module
-# has a function that yields the findings.
-KINDS: dict[str, Kind] = {
-    "attention": Kind(attention.ROLES, attention.diagnose_attention, attention.OTHERS | {"mask"}),
-    "multi_head": Kind(heads.LISTED, multi_head.diagnose_multi_head),
-    "causal_mask": _by_cases(masks.CAUSAL, masks.causal, fields="num_tokens",
-                             sizes=[(5,)], evidence=[(2,), (3,)]),
-    "cached_mask": _by_cases(masks.CACHED, masks.cached, fields="num_cached num_new",
-                             sizes=[(5, 3), (5, 1), (0, 4)], evidence=[(1, 2), (2, 2), (2, 3)]),
-    "window_mask": _by_cases(masks.WINDOW, masks.window, fields="length window",
-                             sizes=[(9, 4), (11, 3)], evidence=[(2, 1), (3, 2), (5, 3)]),
-    "padding_mask": _by_cases(masks.PADDING, *masks.PADDING_FORMS, fields="lengths length",
-                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)]),
-    "document_mask": _by_cases(masks.DOCUMENTS, *masks.DOCUMENT_FORMS, fields="document_ids",
-                               sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
-    "transpose_qkv": _by_cases(functions.SPLIT, functions.split, **_SPLIT_SIZES),
-    "transpose_output": _by_cases(functions.SPLIT, functions.join, **_SPLIT_SIZES),
-    "repeat_kv": _by_cases(functions.REPEAT, functions.repeat,
-                           fields="batch num_kv_heads num_tokens head_dim groups", sizes=[(2, 3, 5, 7, 2)],
-                           evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)], digits=1),
-    "rotary": Kind(positions.ROTARY, positions.diagnose_rotary, also=positions.ROTARY_FORMS),
-    "sinusoidal": Kind(positions.SINUSOIDAL, positions.diagnose_sinusoidal),
-    "alibi": _by_cases(positions.ALIBI, positions.alibi, fields="num_heads",
-                       sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
-    "rms_norm": Kind(norms.RMS, partial(norms.diagnose_norm, kind="rms_norm")),
-    "layer_norm": Kind(norms.LAYER, partial(norms.diagnose_norm, kind="layer_norm"), frozenset({"eps"})),
-    "latent_attention": _by_cases(functions.LATENT, functions.latent,
-                                  fields="batch heads tokens nope rope value", sizes=[(2, 3, 5, 7, 4, 6)],
-                                  evidence=[(1, 1, 2, 2, 1, 1), (1, 2, 2, 3, 2, 1)], digits=1),
-    "softmax": Kind(functions.SOFTMAX, functions.diagnose_softmax),
-    "decoder": Kind(MODEL, decoder.diagnose_decoder, optional=MODEL.keys() - {"token_ids"}),
-    "layer": Kind(layers.ROLES, layers.diagnose_layer, frozenset({"memory", "mask"})),
-    "encoder": Kind(MODEL, decoder.diagnose_encoder, optional=MODEL.keys() - {"token_ids"}),
-}  # fmt: skip
-
-# Findings that are no bugs. Notes: weaknesses that PyTorch's own functions share, and conventions.
-NOTES: Set[str] = {
-    "nan_leak", "weights_after_dropout", "mask_uniform", "mask_nan_gradient", "prints", "mask_hides",
-    "mask_additive", "causal_inside", "residual_inside", "sequence_first", "positions_by_caller",
-    "layer_unbiased", "waves_halves", "waves_to_the_end",
-}  # fmt: skip
-# In these kinds alone a finding of this name is a note.
-NOTES_OF: dict[str, Set[str]] = {
-    "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
-    "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
-}  # fmt: skip
-# What leaves the question open whether the candidate is right.
-DOUBTS: Set[str] = {"not_compared", "not_called", "causal_unknown", "rms_eps_outside"}
-# If a candidate may be of several kinds, choose the one with the lowest rank: 0 no bug; 1 a known bug;
-# 2 right shape, wrong numbers; 3 wrong shape or dtype; 4 an error. If the best is above 2, ask for `kind`.
-_RANKS = {
-    "differs": 2, "shape": 3, "dtype": 3, "no_mask": 3, "no_tensor": 3, "raises": 4, "not_compared": 2,
-    "not_called": 4,
-}  # fmt: skip
+__all__ = ["KINDS", "assert_healthy", "diagnose"]
 
 
 def diagnose(
@@ -186,27 +63,27 @@ def diagnose(
 
     Raises:
         ValueError: `kind`, `mask` or `rope` is unknown; or `kind` is not given, and the signature has no
-            arguments, cannot be read, or fits several kinds of which none explains the results.
+            arguments or cannot be read.
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
         ('unscaled',)
     """
-    made = ""
-    if kind is None and isinstance(candidate, type) and issubclass(candidate, nn.Module):
+    meant, made = Meant(causal, mask, rope, residual), "candidate"
+    if kind is None and _is_module_class(candidate):
         candidate, made = _built(candidate, seconds, causal)
     kinds = [kind] if kind in KINDS else _possible_kinds(candidate, kind, causal)
     diagnoses = []
-    meant = Meant(causal, mask, rope, residual)
     for name in kinds:
         trial = Trial(candidate, seconds, meant=meant)
-        trial.made = made or trial.made
-        diagnoses.append(_examine(trial, name, ignore, wording))
-        if diagnoses[-1].healthy or "never_ends" in diagnoses[-1].names:
-            return diagnoses[-1]
-    best = min(diagnoses, key=_rank)
-    if kind is None and len(kinds) > 1 and _rank(best) > _RANKS["differs"]:
-        raise ValueError(f"kind must be given: the candidate may be one of {', '.join(kinds)}")
+        trial.made = made
+        diagnosis = _examine(trial, name, ignore, wording)
+        if diagnosis.healthy or "never_ends" in diagnosis.names:
+            return diagnosis
+        diagnoses.append(diagnosis)
+    best = min(diagnoses, key=distance)
+    if kind is None and len(kinds) > 1 and distance(best) > NUMBERS_DIFFER:
+        return _of_unknown_kind(best, kinds)
     return best
 
 
@@ -240,24 +117,29 @@ def assert_healthy(candidate: Any, kind: str | None = None, **options: Any) -> D
     return diagnosis
 
 
+# ---- what is wrong with it, as code of one kind
+
+
 def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording) -> Diagnosis:
+    """Examine the candidate of a trial as code of one kind, and sort the findings."""
     found: list[Finding] = []
     try:
         for finding in KINDS[kind].examine(trial):
             found.append(finding)
     except CallFailed as stop:
         found.append(stop.finding)
-    notes = {*NOTES, *(name for name, kinds in NOTES_OF.items() if kind in kinds)}
-    sorted_out: dict[str, list[Finding]] = {"bugs": [], "doubts": [], "notes": []}
-    for finding in (*found, *trial.conduct.values()):
-        place = "notes" if finding.name in notes else "doubts" if finding.name in DOUBTS else "bugs"
-        if finding.name not in ignore:
-            call = trial.recorded.get(finding.actual) if isinstance(finding.actual, Tensor) else None
-            details = {"form": FORMS.get(kind)} if finding.name in ("differs", "not_compared") else {}
-            finding = replace(finding, details={**finding.details, **details}, wording=wording)
-            sorted_out[place].append(replace(finding, made=trial.made, call=call))
+    if not trial.has_run and _guesses_arguments(trial, kind):
+        found = [_not_called(trial, kind, each) if each.name == "raises" else each for each in found]
+    findings: dict[str, list[Finding]] = {"bugs": [], "doubts": [], "notes": []}
+    for each in (*found, *trial.conduct.values()):
+        if each.name not in ignore:
+            call = trial.recorded.get(each.actual) if isinstance(each.actual, Tensor) else None
+            form = {"form": FORMS.get(kind)} if each.name in ("differs", "not_compared") else {}
+            findings[counts_as(each.name, kind)].append(
+                replace(each, details={**each.details, **form}, wording=wording, made=trial.made, call=call)
+            )
     return Diagnosis(
-        kind, wording=wording, **{place: tuple(each) for place, each in sorted_out.items()},
+        kind, wording=wording, **{part: tuple(some) for part, some in findings.items()},
         examined=(*dict.fromkeys(trial.examined),),
         skipped=(*(each for each in dict.fromkeys(trial.skipped) if each not in trial.examined),),
         tried=(*dict.fromkeys(trial.tried),), question=trial.question, candidate=trial.candidate,
@@ -265,8 +147,39 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
     )  # fmt: skip
 
 
-def _rank(diagnosis: Diagnosis) -> int:
-    return max((_RANKS.get(each.name, 1) for each in (*diagnosis.bugs, *diagnosis.doubts)), default=0)
+def _guesses_arguments(trial: Trial, kind: str) -> bool:
+    """Whether the clinic does not know what some required argument is for: an error may be its own fault."""
+    if KINDS[kind].roles is not MODEL:
+        return bool(trial.guessed)
+    binding = Binding(trial.candidate, MODEL, named=MODEL.keys() - {"token_ids"})
+    given = {each.name for role, each in binding.parameters.items() if role in ("token_ids", "start_pos")}
+    return any(p.default is p.empty and p.name not in given for p in signature(trial.candidate) or [])
+
+
+def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Finding:
+    """A doubt in place of an error; the trial gets the calls that failed, and what the owner could say."""
+    calls: dict[tuple[int, ...], str] = {}
+    for inputs in trial.failed:
+        sizes = {name: tuple(x.shape) if isinstance(x, Tensor) else repr(x) for name, x in inputs.items()}
+        texts = [f"{name}={size}" if isinstance(name, str) else str(size) for name, size in sizes.items()]
+        calls.setdefault((*map(len, sizes.values()),), f"candidate({', '.join(texts)})")
+    trial.tried = [*calls.values()][:most]
+    trial.question = f"candidate=lambda {', '.join(KINDS[kind].required)}: …"
+    return replace(error, name="not_called")
+
+
+def _of_unknown_kind(best: Diagnosis, kinds: list[str]) -> Diagnosis:
+    """The diagnosis of what may be of several kinds, where even the best does not explain the results."""
+    errors = [each.details for each in (*best.bugs, *best.doubts) if each.name in ("raises", "not_called")]
+    name, details = ("not_called", errors[0]) if errors else ("not_compared", {})
+    doubt = Finding(name, details=details, wording=best.wording)
+    question = "kind=" + " or ".join(f'"{kind}"' for kind in kinds)
+    return replace(
+        best, kind="", bugs=(), doubts=(doubt,), notes=(), examined=(), skipped=(), question=question
+    )
+
+
+# ---- which kind it is
 
 
 def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> list[str]:
@@ -277,8 +190,10 @@ def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> li
     """
     if kind not in (None, "mask"):
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
-    if kind is None and (module := _kinds_of_module(candidate, causal)):
-        return module
+    if kind is None and isinstance(candidate, nn.Module):
+        return _kinds_of_module(candidate, causal)
+    if kind is None and _is_module_class(candidate):
+        return ["multi_head"]
     parameters = [p for p in signature(candidate) or [] if p.kind is not p.VAR_POSITIONAL]
     if kind is None and not parameters:
         kinds = ", ".join(KINDS)
@@ -292,35 +207,33 @@ def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> li
     return by_name or by_number or by_position
 
 
+def _is_module_class(candidate: Any) -> bool:
+    return isinstance(candidate, type) and issubclass(candidate, nn.Module)
+
+
 def _built(candidate: type[nn.Module], seconds: float, causal: bool | None) -> tuple[Any, str]:
     """A module of a class that is no attention, and the call that made it; else the class itself."""
     trial = Trial(candidate, seconds)
-    try:
+    with contextlib.suppress(CallFailed):
         module = build_module(trial)
-    except CallFailed:
-        return candidate, ""
-    other = module is not None and _kinds_of_module(module, causal) not in (["multi_head"], ["attention"])
-    return (module, trial.made) if other else (candidate, "")
+        if module is not None and _kinds_of_module(module, causal) not in (["multi_head"], ["attention"]):
+            return module, trial.made
+    return candidate, "candidate"
 
 
-def _kinds_of_module(candidate: Any, causal: bool | None) -> list[str] | None:
-    if isinstance(candidate, type) and issubclass(candidate, nn.Module):
-        return ["multi_head"]
-    if not isinstance(candidate, nn.Module):
-        return None
-    if kinds := positions.kinds_of_module(candidate) or norms.kinds_of_norm(candidate):
+def _kinds_of_module(module: nn.Module, causal: bool | None) -> list[str]:
+    if kinds := positions.kinds_of_module(module) or norms.kinds_of_norm(module):
         return kinds
-    if any(isinstance(part, nn.Embedding) for part in candidate.modules()):
-        return ["encoder" if decoder.sees_both_ways(candidate, causal) else "decoder"]
-    if layers.is_layer(candidate):
+    if any(isinstance(part, nn.Embedding) for part in module.modules()):
+        return ["encoder" if decoder.sees_both_ways(module, causal) else "decoder"]
+    if layers.is_layer(module):
         return ["layer"]
-    return ["multi_head" if any(True for _ in candidate.parameters()) else "attention"]
+    return ["multi_head" if any(True for _ in module.parameters()) else "attention"]
 
 
 def _matches(candidate: Any, kind: Kind) -> bool:
     """Whether each required parameter has a name of one of the roles, and each required role a parameter."""
-    parameters = signature(candidate) or []
-    names = {plain(p.name) for p in parameters if p.default is p.empty}
+    names = {plain(p.name) for p in signature(candidate) or [] if p.default is p.empty}
     return bool(names) and any(
         names <= frozenset().union(*roles.values()) and required <= Binding(candidate, roles).accepts
         for roles, required in ((kind.roles, kind.required), *((each, each.keys()) for each in kind.also))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Literal, NamedTuple
@@ -126,8 +126,8 @@ class Finding:
 
     def __str__(self) -> str:
         """The explanation, and below it the evidence, the section and the thread."""
-        lines = [*self.evidence(), *self.references("{0}".format, "{0}".format)]
-        return "\n".join([self.explanation, *(f"  {line}" for line in lines)])
+        lines = [*self.evidence(), *self.references("{0}", "{0}")]
+        return "\n  ".join([self.explanation, *lines])
 
     def evidence(self) -> list[str]:
         """What is called, the input, the expected and the actual output, as Python.
@@ -136,22 +136,19 @@ class Finding:
         """
         outputs = {self.wording.sentence(f"clinic.{each}"): getattr(self, each) for each in _OUTPUTS}
         values = {name: value for name, value in {**self.input, **outputs}.items() if value is not None}
-        lines = [f"{name} = {_short(value)}" for name, value in values.items()]
-        if values and self.made not in ("", "candidate"):
-            lines.insert(0, f"module = {self.made}")
-        if (place := first_difference(self.expected, self.actual)) and self.expected.numel() > _PRINTED:
-            index = ", ".join(map(str, place))
-            lines += [f"{name}[{index}] = {_short(value[place])}" for name, value in outputs.items()]
-        lines += [f"# {self.details['form']}"] if self.details.get("form") else []
+        lines = [f"module = {self.made}"] if values and self.made not in ("", "candidate") else []
+        lines += [f"{name} = {_short(value)}" for name, value in values.items()]
+        if (index := first_difference(self.expected, self.actual)) and self.expected.numel() > _PRINTED:
+            at = ", ".join(map(str, index))
+            lines += [f"{name}[{at}] = {_short(value[index])}" for name, value in outputs.items()]
+        lines += [f"# {form}"] if (form := self.details.get("form")) else []
         return [*lines, *([f"nearest = {near}"] if (near := self.details.get("nearest")) else [])]
 
-    def references(self, section: Callable[[str], str], thread: Callable[[str], str]) -> list[str]:
-        """The section and the thread, each formatted by a function."""
-        sentence = self.wording.sentence
-        return [
-            *([sentence("clinic.section", section=section(self.section))] if self.section else []),
-            *([sentence("clinic.thread", thread=thread(self.thread))] if self.thread else []),
-        ]
+    def references(self, section: str, thread: str) -> list[str]:
+        """The section and the thread, each in a format for its address."""
+        found = {"section": (section, self.section), "thread": (thread, self.thread)}
+        addresses = {key: text.format(address) for key, (text, address) in found.items() if address}
+        return [self.wording.sentence(f"clinic.{key}", **{key: each}) for key, each in addresses.items()]
 
 
 Verdict = Literal["healthy", "ill", "undecided"]
@@ -216,10 +213,9 @@ class Diagnosis:
     def __repr__(self) -> str:
         """The findings, one below another, and how far the candidate was examined."""
         head = [self.wording.sentence("clinic.healthy")] if self.healthy else []
-        found = [*head, *map(str, (*self.bugs, *self.doubts))]
-        return "\n".join(
-            [*found, *(f"  {line}" for line in self.scope()), *(self._note(str(note)) for note in self.notes)]
-        )
+        scope = [f"  {line}" for line in self.scope()]
+        notes = [self._note(str(note)) for note in self.notes]
+        return "\n".join([*head, *map(str, (*self.bugs, *self.doubts)), *scope, *notes])
 
     def scope(self) -> list[str]:
         """What was examined, what was not, which calls were tried, and what the owner could say."""
@@ -230,11 +226,9 @@ class Diagnosis:
             for key, found in parts.items()
             if found and not self.bugs
         ]
-        return [
-            *([say("clinic.space").join(named)] if named else []),
-            *(say("clinic.tried", call=call) for call in self.tried),
-            *([say("clinic.question", question=self.question)] if self.question else []),
-        ]
+        lines = [say("clinic.space").join(named)] if named else []
+        lines += [say("clinic.tried", call=call) for call in self.tried]
+        return [*lines, *([say("clinic.question", question=self.question)] if self.question else [])]
 
     def as_test(self, build: str | None = None) -> str:
         """The text of a Python file with a test for each bug, which fails until the bug is mended.
@@ -262,8 +256,8 @@ class Diagnosis:
             'healthy'
         """
         names = ("verdict", "kind", "examined", "skipped", "tried", "question")
-        found = {place: getattr(self, place) for place in ("bugs", "doubts", "notes")}
-        texts = {place: {each.name: str(each) for each in several} for place, several in found.items()}
+        parts = ("bugs", "doubts", "notes")
+        texts = {part: {each.name: str(each) for each in getattr(self, part)} for part in parts}
         return {name: getattr(self, name) for name in names} | texts | {"text": str(self)}
 
     def _repr_markdown_(self) -> str:
@@ -272,7 +266,7 @@ class Diagnosis:
         for each in (*self.bugs, *self.doubts, *self.notes):
             parts.append(self._note(each.explanation) if each in self.notes else each.explanation)
             parts += ["\n".join(["```python", *each.evidence(), "```"])] if each.evidence() else []
-            parts.append("  \n".join(each.references("[{0}]({0})".format, "<{0}>".format)))
+            parts.append("  \n".join(each.references("[{0}]({0})", "<{0}>")))
         return "\n\n".join(filter(None, [*parts, "  \n".join(self.scope())]))
 
     def _note(self, explanation: str) -> str:
@@ -280,7 +274,7 @@ class Diagnosis:
 
 
 def first_difference(expected: Any, actual: Any) -> tuple[int, ...] | None:
-    """The first place at which two tensors of one shape differ by more than rounding.
+    """The first position at which two tensors of one shape differ by more than rounding.
 
     Example:
         >>> first_difference(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 2.5]]))
@@ -290,23 +284,20 @@ def first_difference(expected: Any, actual: Any) -> tuple[int, ...] | None:
         return None
     one, other = expected.detach().double(), actual.detach().double()
     apart = ~torch.isclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True)
-    return next((tuple(place) for place in apart.nonzero().tolist()), None)
+    return next(map(tuple, apart.nonzero().tolist()), None)
 
 
 def _short(value: Any) -> str:
     """A small tensor as nested lists, anything else as it prints."""
-    if isinstance(value, Tensor):
-        value = value.detach()
-        if value.numel() > _PRINTED:
-            return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
-        if value.is_floating_point():
-            return _rounded(value.tolist())
-        return str(value.tolist())
-    shown = repr(value)
-    return shown if len(shown) <= 200 else f"{shown[:200]}…"
+    if not isinstance(value, Tensor):
+        text = repr(value)
+        return text if len(text) <= 200 else f"{text[:200]}…"
+    if value.numel() > _PRINTED:
+        return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+    return _rounded(value.tolist())
 
 
 def _rounded(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_rounded, value))}]"
-    return f"{value:.4g}"
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)

@@ -12,7 +12,7 @@ from attention_clinic.laws import LAWS, Deviation, parity
 from attention_clinic.small import VOCAB_SIZE, SmallDecoder
 from attention_clinic.small_bugs import Planted
 
-CLASSES: dict[str, type[Planted]] = {
+CLASSES: dict[str, type[SmallDecoder]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in Planted.__subclasses__()
 }
 BUGS: tuple[str, ...] = tuple(CLASSES)
@@ -27,9 +27,8 @@ def planted_decoder(bug: str = "none") -> SmallDecoder:
         >>> diagnose(planted_decoder("kv_tiled")).names
         ('kv_tiled',)
     """
-    if bug == "none":
-        return build(SmallDecoder)
-    return build(_class(bug), **_class(bug).options)
+    kind = _class(bug)
+    return build(kind, **kind.options)
 
 
 def right_twin(bug: str) -> SmallDecoder:
@@ -39,7 +38,7 @@ def right_twin(bug: str) -> SmallDecoder:
         >>> right_twin("sinks_missing").layers[0].sinks.shape
         torch.Size([6])
     """
-    return build(SmallDecoder, **({} if bug == "none" else _class(bug).options))
+    return build(SmallDecoder, **_class(bug).options)
 
 
 def matrix() -> dict[str, dict[str, Deviation | None]]:
@@ -62,10 +61,10 @@ def matrix_row(bug: str) -> dict[str, Deviation | None]:
     return {**found, "parity": parity(decoder, right_twin(bug))}
 
 
-def _class(bug: str) -> type[Planted]:
-    if bug not in CLASSES:
+def _class(bug: str) -> type[SmallDecoder]:
+    if bug not in ("none", *BUGS):
         raise ValueError(f"bug must be 'none' or one of {', '.join(BUGS)}, got {bug!r}")
-    return CLASSES[bug]
+    return CLASSES.get(bug, SmallDecoder)
 
 
 def build(kind: type[SmallDecoder], **options: Any) -> SmallDecoder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -57,6 +57,7 @@ class SmallDecoder(nn.Module):
         (torch.Size([1, 3, 23]), torch.Size([1, 6, 3, 3]))
     """
 
+    options: ClassVar[dict[str, Any]] = {}  # with which it is made where a bug needs them
     embed_dim, head_dim, num_heads, num_kv_heads, num_layers = (
         EMBED_DIM, HEAD_DIM, NUM_HEADS, NUM_KV_HEADS, NUM_LAYERS,
     )  # fmt: skip

@@ -10,12 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_clinic.small import (
-    DROPOUT,
-    MaskInputs,
-    SmallDecoder,
-    SmallLayer,
-)
+from attention_clinic.small import DROPOUT, MaskInputs, SmallDecoder, SmallLayer
 from polyhead.positions import RotaryPositions
 
 Right = SmallDecoder
@@ -24,14 +19,12 @@ Right = SmallDecoder
 class Planted(SmallDecoder):
     """A decoder with a bug; `options` are those that its right form has, too."""
 
-    options: ClassVar[dict[str, Any]] = {}
-
 
 class CausalInverted(Planted):
     """The mask is the wrong way round: each token sees the future alone."""
 
     def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
-        return ~(columns <= rows) & (columns > rows - self.window)
+        return columns > rows
 
 
 class SeesAhead(Planted):
@@ -59,16 +52,14 @@ class CausalTrainOnly(Planted):
     """The mask is made in training alone."""
 
     def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
-        causal = Right.rule(self, rows, columns)
-        return causal if self.training else torch.ones_like(causal)
+        return Right.rule(self, rows, columns) | (not self.training)
 
 
 class CausalEvalOnly(Planted):
     """The mask is made in evaluation alone."""
 
     def rule(self, rows: Tensor, columns: Tensor) -> Tensor:
-        causal = Right.rule(self, rows, columns)
-        return torch.ones_like(causal) if self.training else causal
+        return Right.rule(self, rows, columns) | self.training
 
 
 class CacheUpperLeft(Planted):
@@ -85,8 +76,7 @@ class CacheOpen(Planted):
     def visible(self, inputs: MaskInputs) -> Tensor:
         rows = torch.arange(inputs.num_new)[:, None] + inputs.num_cached
         columns = torch.arange(inputs.num_cached + inputs.num_new)
-        near = columns > rows - self.window
-        return Right.visible(self, inputs) if inputs.num_cached == 0 else near
+        return columns > rows - self.window if inputs.num_cached else Right.visible(self, inputs)
 
 
 class CacheTrimmed(Planted):
@@ -94,8 +84,8 @@ class CacheTrimmed(Planted):
 
     def visible(self, inputs: MaskInputs) -> Tensor:
         columns = torch.arange(inputs.num_cached + inputs.num_new)
-        kept = columns >= inputs.num_cached + inputs.num_new - self.window
-        return Right.visible(self, inputs) & (kept | (inputs.num_cached == 0))
+        recent = columns >= inputs.num_cached + inputs.num_new - self.window
+        return Right.visible(self, inputs) & (recent | (inputs.num_cached == 0))
 
 
 class CachePositions(Planted):
@@ -140,8 +130,7 @@ class WeightsChangeOutput(Planted):
     """The code path that returns the weights has no mask."""
 
     def visible(self, inputs: MaskInputs) -> Tensor:
-        allowed = Right.visible(self, inputs)
-        return torch.ones_like(allowed) if inputs.need_weights else allowed
+        return Right.visible(self, inputs) | inputs.need_weights
 
 
 class DocumentsLeak(Planted):

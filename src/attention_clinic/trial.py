@@ -88,6 +88,8 @@ class Trial:
     numbers, gradients, the default dtype and warnings are restored after each call. `examined`, `skipped`,
     `tried` and `question` are what the examination hands to the `Diagnosis` beside its findings. `made` is
     Python for what is called, made of `candidate`; `recorded` has the `Call` that each output came from.
+    `has_run` says whether any call returned something, `failed` has the arguments of those that did not, and
+    `guessed` the required arguments of which nobody knows what they are for.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -101,13 +103,12 @@ class Trial:
     ) -> None:
         """Take the candidate and what it is meant to be; if `quiet`, what it prints is captured."""
         self.candidate, self.seconds, self.quiet = candidate, seconds, quiet
-        self.meant = meant or Meant()
+        self.meant, self.made = meant or Meant(), "candidate"
         self.examined, self.skipped, self.tried = list[str](), list[str](), list[str]()
         self.question: str | None = None
-        self.made = "candidate"
         self.recorded: Any = WeakIdKeyDictionary()
         self.conduct: dict[str, Finding] = {}
-        self.printed = io.StringIO()
+        self.has_run, self.failed, self.guessed = False, list[dict[Any, Any]](), set[str]()
         self.calls, self.imported = 0, False
         self.began = time.monotonic()
 
@@ -126,44 +127,31 @@ class Trial:
         tensors = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
         copies = {name: value.clone() for name, value in tensors.items()}  # a clone hands its gradient on
         passed = {**inputs, **copies}
+        positional = [passed.pop(i) for i in range(len(args))]
         self.calls += 1
         num_modules = len(sys.modules)
         try:
             with self._watched():
-                positional = [passed[i] for i in range(len(args))]
-                named = {name: passed[name] for name in kwargs}
-                return call_with_timeout(self.seconds, lambda: function(*positional, **named))
+                output = call_with_timeout(self.seconds, lambda: function(*positional, **passed))
+            self.has_run = True
+            return output
         except TimeIsUp:
-            if (
-                len(sys.modules) > num_modules and not self.imported
-            ):  # PyTorch, too, imports much on first use
+            if len(sys.modules) > num_modules and not self.imported:  # PyTorch imports much on first use
                 self.imported = True
                 return self.call(function, *args, **kwargs)
-            finding = Finding("never_ends", _named(kwargs), details={"seconds": self.seconds})
+            finding = Finding("never_ends", shown(kwargs), details={"seconds": self.seconds})
             raise CallFailed(finding) from None
         except (Exception, SystemExit, GeneratorExit) as error:
+            self.failed.append(inputs)
             details = {"error": f"{type(error).__name__}: {error}"}
-            raise CallFailed(Finding("raises", _named(kwargs), details=details), error) from error
+            raise CallFailed(Finding("raises", shown(kwargs), details=details), error) from error
         finally:
             for name, tensor in tensors.items():
                 if not identical(tensor, copies[name]):
-                    self._note("mutates", _named(kwargs), tensor, copies[name], argument=name)
+                    self._note(Finding("mutates", shown(kwargs), tensor, copies[name], {"argument": name}))
 
-    def tensor(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
-        """Call `function`, of which the output, alone or first of several, must be a tensor.
-
-        Raises:
-            CallFailed: also if the output is anything else.
-        """
-        output = first_output(self.call(function, *args, **kwargs))
-        if not is_dense(output):
-            raise CallFailed(Finding("no_tensor", _named(kwargs), details={"kind": kind_of(output)}))
-        return output
-
-    def _note(
-        self, name: str, inputs: Any = None, expected: Any = None, actual: Any = None, **details: Any
-    ) -> None:
-        self.conduct.setdefault(name, Finding(name, inputs or {}, expected, actual, details))
+    def _note(self, finding: Finding) -> None:
+        self.conduct.setdefault(finding.name, finding)
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
@@ -181,15 +169,14 @@ class Trial:
                 yield
         finally:
             if torch.initial_seed() != self.calls:
-                self._note("reseeds")
+                self._note(Finding("reseeds"))
             if (torch.is_grad_enabled(), torch.get_default_dtype()) != before:
-                self._note("settings")
+                self._note(Finding("settings"))
+            if text := printed.getvalue():
+                self._note(Finding("prints", details={"printed": text.strip()[:60]}))
             torch.set_grad_enabled(before[0])
             torch.set_default_dtype(before[1])
             torch.set_rng_state(random)
-            self.printed.write(printed.getvalue())
-            if printed.getvalue():
-                self._note("prints", printed=printed.getvalue().strip()[:60])
 
 
 def call_with_timeout(seconds: float, function: Callable[[], Any]) -> Any:
@@ -201,10 +188,9 @@ def call_with_timeout(seconds: float, function: Callable[[], Any]) -> Any:
     Raises:
         TimeIsUp: the function takes longer; raised inside it.
     """
-    main = threading.current_thread() is threading.main_thread()
-    if main and hasattr(signal, "setitimer"):
-        return _by_alarm(seconds, function)
-    return _by_thread(seconds, function)
+    is_main = threading.current_thread() is threading.main_thread()
+    by_alarm = is_main and hasattr(signal, "setitimer")
+    return (_by_alarm if by_alarm else _by_thread)(seconds, function)
 
 
 def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
@@ -243,7 +229,8 @@ def _interrupt(frame: FrameType, event: str, arg: Any) -> Any:
 def _by_thread(seconds: float, function: Callable[[], Any]) -> Any:
     """The same outside the main thread, and where the system has no alarm."""
     target, done = ctypes.c_ulong(threading.get_ident()), threading.Event()
-    interrupt: Any = getattr(getattr(ctypes, "pythonapi", None), "PyThreadState_SetAsyncExc", None)
+    api = getattr(ctypes, "pythonapi", None)
+    interrupt: Any = getattr(api, "PyThreadState_SetAsyncExc", lambda *_: None)  # other Pythons lack it
 
     def watch() -> None:
         wait = seconds
@@ -253,8 +240,6 @@ def _by_thread(seconds: float, function: Callable[[], Any]) -> Any:
 
     dog = threading.Thread(target=watch, daemon=True)
     try:
-        if interrupt is None:
-            return function()
         dog.start()
     except RuntimeError:  # in a browser there are no threads
         return function()
@@ -275,10 +260,8 @@ def _by_thread(seconds: float, function: Callable[[], Any]) -> Any:
 
 def first_output(output: Any) -> Any:
     """The first output of several, which come as a tuple or as a list of tensors; else the output itself."""
-    several = isinstance(output, tuple) or (
-        isinstance(output, list) and isinstance((*output, None)[0], Tensor)
-    )
-    return output[0] if several and output else output
+    is_list = isinstance(output, list) and any(isinstance(each, Tensor) for each in output[:1])
+    return output[0] if is_list or (isinstance(output, tuple) and output) else output
 
 
 def is_dense(thing: object) -> TypeGuard[Tensor]:
@@ -300,5 +283,6 @@ def identical(one: Tensor, other: Tensor) -> bool:
     return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
-def _named(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in kwargs.items() if isinstance(value, Tensor | int | float | bool)}
+def shown(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The inputs that a finding shows."""
+    return {name: value for name, value in kwargs.items() if isinstance(value, Tensor | int | float)}

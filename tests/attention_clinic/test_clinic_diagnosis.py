@@ -147,11 +147,117 @@ def test_any_mask_is_found_among_the_masks():
     assert (diagnosis.kind, diagnosis.names) == ("cached_mask", ("cache_upper_left",))
 
 
-def test_a_kind_that_cannot_be_told_is_asked_for():
-    with pytest.raises(ValueError, match="kind must be given"):
-        clinic.diagnose(lambda a, b: None)
+@pytest.mark.parametrize(
+    ("candidate", "doubt"),
+    [(lambda a, b: None, "not_compared"), (lambda a, b: a.no_such_thing, "not_called")],
+)
+def test_a_kind_that_cannot_be_told_is_asked_for(candidate, doubt):
+    diagnosis = clinic.diagnose(candidate, causal=True)
+    assert (diagnosis.verdict, diagnosis.names, diagnosis.kind) == ("undecided", (doubt,), "")
+    assert diagnosis.question.startswith('kind="cached_mask" or "window_mask" or ')
+    assert f"diagnose(…, {diagnosis.question})" in str(diagnosis)
+    assert (diagnosis.candidate, diagnosis.options) == (candidate, {"causal": True})
+    assert clinic.diagnose(candidate, kind="cached_mask").names != diagnosis.names or doubt == "not_called"
+    with pytest.raises(AssertionError, match="kind="):
+        clinic.assert_healthy(candidate)
+
+
+def test_a_signature_that_tells_nothing_and_an_unknown_kind_are_errors():
     with pytest.raises(ValueError, match="kind must be given"):
         clinic.diagnose(lambda *inputs: F.scaled_dot_product_attention(*inputs))
     assert clinic.diagnose(lambda *inputs: F.scaled_dot_product_attention(*inputs), kind="attention")
     with pytest.raises(ValueError, match=r"kind must be one of attention, .* or mask, got 'atention'"):
         clinic.diagnose(inverted, kind="atention")
+
+
+# ---- what fails in every call: its own fault only where the clinic knows what the arguments are for
+
+
+class FusedAttention(torch.nn.Module):
+    """Queries, keys and values in one tensor, the channels before the tokens."""
+
+    def forward(self, qkv):
+        batch, width, length = qkv.shape
+        if width % 9:
+            raise ValueError("three heads of queries, keys and values")
+        q, k, v = qkv.reshape(3 * batch, width // 3, length).chunk(3, dim=1)
+        return F.scaled_dot_product_attention(q.mT, k.mT, v.mT).mT.reshape(batch, -1, length)
+
+
+class Seq2Seq(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(11, 6)
+
+    def forward(self, source, target):
+        return self.embedding(source) + self.embedding(target)
+
+
+def wants_more(query, key, value, flux):
+    return F.scaled_dot_product_attention(query, key, value) * flux["capacitor"]
+
+
+def by_position(a, b, c):
+    return F.scaled_dot_product_attention(a["query"], b, c)
+
+
+def of_two(x, flux):
+    return torch.softmax(x, -1) * flux["capacitor"]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "kind", "question"),
+    [
+        (FusedAttention(), None, "candidate=lambda query, key, value: …"),
+        (wants_more, "attention", "candidate=lambda query, key, value: …"),
+        (by_position, "attention", "candidate=lambda query, key, value: …"),
+        (lambda *args: by_position(*args), "attention", "candidate=lambda query, key, value: …"),
+        (of_two, "softmax", "candidate=lambda scores: …"),
+        (Seq2Seq(), "decoder", "candidate=lambda token_ids: …"),
+        (lambda token_ids, flux: token_ids + flux["capacitor"], "decoder", "candidate=lambda token_ids: …"),
+    ],
+)
+def test_arguments_that_the_clinic_does_not_know_leave_it_undecided(candidate, kind, question):
+    diagnosis = clinic.diagnose(candidate, kind)
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("not_called",)), diagnosis
+    assert diagnosis.question == question
+    first, *_ = diagnosis.tried
+    assert first.startswith("candidate(")
+    assert f"Tried: {first}\n" in str(diagnosis)
+
+
+def broken(query, key, value):
+    return torch.softmax(query @ key / query.shape[-1] ** 0.5, -1) @ value
+
+
+def for_one_sequence(a, b, c):
+    if len(a) > 1:
+        raise ValueError("one sequence")
+    return F.scaled_dot_product_attention(a, b, c)
+
+
+def without_mask(query, key, value, shroud=None, mask=None):
+    if mask is not None:
+        raise NotImplementedError
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+class BrokenDecoder(Seq2Seq):
+    def forward(self, x):
+        return self.embedding(x).no_such_thing
+
+
+@pytest.mark.parametrize(
+    ("candidate", "kind", "names"),
+    [
+        (broken, None, {"raises"}),
+        (for_one_sequence, "attention", {"raises"}),
+        (lambda: torch.ones(5, 5).tril().bool(), "causal_mask", {"raises"}),
+        (BrokenDecoder(), "decoder", {"raises"}),
+    ],
+)
+def test_what_fails_although_its_arguments_are_known_or_in_some_calls_is_ill(candidate, kind, names):
+    diagnosis = clinic.diagnose(candidate, kind)
+    assert (diagnosis.verdict, {*diagnosis.names}) == ("ill", names)
+    assert not diagnosis.tried
+    assert "mask" in clinic.diagnose(without_mask).skipped

@@ -1,0 +1,148 @@
+"""The kinds of code that the clinic knows, and what their findings count as: bugs, doubts or notes.
+
+To add a kind, write its roles and a function that makes its cases in a module of this package, and name both
+in `KINDS`; each new name of a mistake needs a sentence in sentences.toml. Where cases are not enough, the
+module has a function that yields the findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
+from typing import Any, NamedTuple
+
+from attention_clinic.adapter import MODEL
+from attention_clinic.arguments import Roles, Subject
+from attention_clinic.cases import Case, examine, has_right_shape
+from attention_clinic.diagnosis import Diagnosis, Finding
+from attention_clinic.kinds import attention, decoder, functions, layers, masks, multi_head, norms, positions
+from attention_clinic.kinds.heads import LISTED
+from attention_clinic.trial import Trial
+
+
+class Kind(NamedTuple):
+    """A kind of code: the arguments by which it is recognized, and the function that examines it.
+
+    Attributes:
+        roles: What its arguments are for, in the usual order, each with the names that a parameter may have
+            for it: the role "query" has the names query, queries, q and others.
+        examine: Yields what it finds wrong with the candidate of a trial.
+        optional: The roles that code of this kind may lack.
+        also: Other roles by which it is recognized, all of them required.
+
+    Example:
+        >>> sorted(KINDS["attention"].required), "q" in KINDS["attention"].roles["query"]
+        (['key', 'query', 'value'], True)
+    """
+
+    roles: Roles
+    examine: Callable[[Trial], Iterator[Finding]]
+    optional: Set[str] = frozenset({"mask", "valid_lens"})
+    also: tuple[Roles, ...] = ()
+
+    @property
+    def required(self) -> Set[str]:
+        """The roles without which code cannot be of this kind, in the usual order."""
+        return {role: names for role, names in self.roles.items() if role not in self.optional}.keys()
+
+
+Sizes = Sequence[tuple[Any, ...]]
+
+
+def _by_cases(
+    roles: Roles, *builders: Callable[..., Case], sizes: Sizes, evidence: Sizes, **evidence_options: int
+) -> Kind:
+    """A kind that is examined by nothing but cases: inputs with the right output and those of known mistakes.
+
+    Args:
+        roles: see `Kind`.
+        builders: make a case, one for each shape that the right output may have; the builder for the shape
+            of the candidate's output is chosen, else the first.
+        sizes: the builder's arguments for each case, large enough to tell one mistake from another.
+        evidence: those for each small case that a finding may show to people, the smallest first.
+        evidence_options: more arguments for the small cases: `digits=1` rounds random tensors.
+    """
+
+    def examine_candidate(trial: Trial) -> Iterator[Finding]:
+        subject, build = Subject(trial, roles), builders[0]
+        if len(builders) > 1:
+            build = next((each for each in builders if has_right_shape(subject, each(*sizes[0]))), build)
+        small_cases = [build(*row, **evidence_options) for row in evidence]
+        yield from examine(subject, [build(*row) for row in sizes], small_cases)
+
+    return Kind(roles, examine_candidate)
+
+
+_SPLIT_SIZES: dict[str, Any] = {
+    "sizes": [(2, 5, 3, 7)], "evidence": [(1, 2, 2, 1), (1, 2, 2, 2), (2, 1, 2, 1), (2, 2, 2, 2)],
+    "digits": 1,
+}  # fmt: skip
+KINDS: dict[str, Kind] = {
+    "attention": Kind(attention.ROLES, attention.diagnose_attention, attention.OTHERS | {"mask"}),
+    "multi_head": Kind(LISTED, multi_head.diagnose_multi_head),
+    "causal_mask": _by_cases(masks.CAUSAL, masks.causal, sizes=[(5,)], evidence=[(2,), (3,)]),
+    "cached_mask": _by_cases(masks.CACHED, masks.cached,
+                             sizes=[(5, 3), (5, 1), (0, 4)], evidence=[(1, 2), (2, 2), (2, 3)]),
+    "window_mask": _by_cases(masks.WINDOW, masks.window,
+                             sizes=[(9, 4), (11, 3)], evidence=[(2, 1), (3, 2), (5, 3)]),
+    "padding_mask": _by_cases(masks.PADDING, *masks.PADDING_FORMS,
+                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)]),
+    "document_mask": _by_cases(masks.DOCUMENTS, *masks.DOCUMENT_FORMS,
+                               sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
+    "transpose_qkv": _by_cases(functions.SPLIT, functions.split, **_SPLIT_SIZES),
+    "transpose_output": _by_cases(functions.SPLIT, functions.join, **_SPLIT_SIZES),
+    "repeat_kv": _by_cases(functions.REPEAT, functions.repeat, sizes=[(2, 3, 5, 7, 2)],
+                           evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)], digits=1),
+    "rotary": Kind(positions.ROTARY, positions.diagnose_rotary, also=positions.ROTARY_FORMS),
+    "sinusoidal": Kind(positions.SINUSOIDAL, positions.diagnose_sinusoidal),
+    "alibi": _by_cases(positions.ALIBI, positions.alibi, sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
+    "rms_norm": Kind(norms.RMS, partial(norms.diagnose_norm, kind="rms_norm")),
+    "layer_norm": Kind(norms.LAYER, partial(norms.diagnose_norm, kind="layer_norm"), frozenset({"eps"})),
+    "latent_attention": _by_cases(functions.LATENT, functions.latent, sizes=[(2, 3, 5, 7, 4, 6)],
+                                  evidence=[(1, 1, 2, 2, 1, 1), (1, 2, 2, 3, 2, 1)], digits=1),
+    "softmax": Kind(functions.SOFTMAX, functions.diagnose_softmax),
+    "decoder": Kind(MODEL, decoder.diagnose_decoder, MODEL.keys() - {"token_ids"}),
+    "layer": Kind(layers.ROLES, layers.diagnose_layer, frozenset({"memory", "mask"})),
+    "encoder": Kind(MODEL, decoder.diagnose_encoder, MODEL.keys() - {"token_ids"}),
+}  # fmt: skip
+
+# A finding makes a candidate ill, unless its name is in one of these two tables.
+# Conventions, and weaknesses that PyTorch's own functions share: notes, in all kinds or in those named here.
+_NOTES: dict[str, Set[str]] = {
+    **dict.fromkeys((
+        "nan_leak", "weights_after_dropout", "mask_uniform", "mask_nan_gradient", "prints", "mask_hides",
+        "mask_additive", "causal_inside", "residual_inside", "sequence_first", "positions_by_caller",
+        "layer_unbiased", "waves_halves", "waves_to_the_end",
+    ), KINDS.keys()),
+    "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
+    "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
+}  # fmt: skip
+# What leaves the question open whether the candidate is right.
+_DOUBTS = {"not_compared", "not_called", "causal_unknown", "rms_eps_outside"}
+
+
+def counts_as(finding: str, kind: str) -> str:
+    """Whether a finding, by its name, is one of the "bugs", "doubts" or "notes" of code of this kind.
+
+    Example:
+        >>> counts_as("mask_nan", "decoder"), counts_as("mask_nan", "attention")
+        ('bugs', 'notes')
+    """
+    return "notes" if kind in _NOTES.get(finding, ()) else "doubts" if finding in _DOUBTS else "bugs"
+
+
+# How far a candidate is from code of a kind, by what is found: the kind with the least fits it best.
+NUMBERS_DIFFER = 2
+_DISTANCES = {
+    "differs": NUMBERS_DIFFER, "not_compared": NUMBERS_DIFFER, "shape": 3, "dtype": 3, "no_mask": 3,
+    "no_tensor": 3, "raises": 4, "not_called": 4,
+}  # fmt: skip
+
+
+def distance(diagnosis: Diagnosis) -> int:
+    """How far a candidate is from the kind as which it was examined.
+
+    0 without bugs and doubts, 1 with known mistakes alone, 2 if the shape is right and the numbers are not,
+    3 for another shape or dtype, 4 for an error.
+    """
+    return max((_DISTANCES.get(each.name, 1) for each in (*diagnosis.bugs, *diagnosis.doubts)), default=0)
