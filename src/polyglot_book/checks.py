@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -123,15 +123,12 @@ def _toc_entries(book: Book) -> Iterator[Violation]:
 
 def _pages(value: Any) -> Iterator[str]:
     """List the pages of a table of contents, at any depth, without their endings."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            if key in ("file", "root") and isinstance(each, str):
-                yield re.sub(r"\.(ipynb|md|rst)$", "", each)
-            else:
-                yield from _pages(each)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for each in value:
-            yield from _pages(each)
+    if isinstance(value, dict):
+        pages = (value[key] for key in ("root", "file") if isinstance(value.get(key), str))
+        yield from (re.sub(r"\.(ipynb|md|rst)$", "", page) for page in pages)
+        value = [*value.values()]
+    for each in value if isinstance(value, list) else ():
+        yield from _pages(each)
 
 
 def _page_links(book: Book) -> Iterator[Violation]:

@@ -38,11 +38,11 @@ class NotebookError(ValueError):
     """A file that is not a notebook of the present format, with ids of its cells."""
 
 
-def parse_notebook(text: str, file: str = "notebook", *, check: bool = True) -> NotebookNode:
+def parse_notebook(text: str | bytes, file: str = "notebook", *, check: bool = True) -> NotebookNode:
     """Read a notebook's text.
 
     Args:
-        text: The JSON of the file.
+        text: The JSON of the file; bytes are UTF-8.
         file: The file's name for messages.
         check: Whether to compare it with the format's schema, which takes as long as reading it.
 
@@ -67,10 +67,7 @@ def read_notebook(path: Path, *, check: bool = True) -> NotebookNode:
         NotebookError: It is not a valid notebook.
         FileNotFoundError: There is no such file.
     """
-    try:
-        return parse_notebook(path.read_text(encoding="utf-8"), str(path), check=check)
-    except UnicodeDecodeError as error:
-        raise NotebookError(f"{path}: not a valid notebook: {error}") from None
+    return parse_notebook(path.read_bytes(), str(path), check=check)
 
 
 def to_bytes(notebook: NotebookNode, *, check: bool = True) -> bytes:

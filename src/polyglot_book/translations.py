@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from polyglot_book.chapters import Cell, Chapter, read_all, read_chapter, text_hash
 from polyglot_book.config import Book, Language
@@ -23,20 +23,6 @@ from polyglot_book.violations import MARK, SYNC, Violation
 
 _RUN_SYNC = f"run `{SYNC}`"
 Reporter = Callable[[str], None]
-
-
-class Finding(NamedTuple):
-    """One thing in a chapter that is wrong, or that `sync` changes.
-
-    Attributes:
-        cell: The id of the cell, or "" where the whole chapter is concerned.
-        problem: What is wrong.
-        remedy: What to do, or what `sync` does about it.
-    """
-
-    cell: str
-    problem: str
-    remedy: str
 
 
 def code_in(book: Book, source: str, language: str) -> str:
@@ -137,63 +123,62 @@ def check_translations(book: Book) -> list[Violation]:
         original = chapters.get((book.reference.code, stem))
         for code, language in book.languages.items():
             file, chapter = f"chapters/{code}/{stem}.md", chapters.get((code, stem))
-            findings: list[Finding] = []
-            if chapter is not None:
-                findings += _check_form(chapter)
-            if chapter is None or original is None:
-                if chapter is None and original is not None and file not in unreadable:
-                    findings = [Finding("", "the chapter is missing", _RUN_SYNC)]
-                elif chapter is not None and reference not in unreadable:
-                    remedy = f"write {reference} first, or remove this file"
-                    findings.append(Finding("", "a chapter that the reference lacks", remedy))
-            elif chapter is original:
-                findings += _check_reference(book, chapter)
-            else:
-                findings += _compare(book, language, original, chapter)
-            violations += [Violation(file, *finding) for finding in findings]
+            if chapter is None:
+                if original is not None and file not in unreadable:
+                    violations.append(Violation(file, "", "the chapter is missing", _RUN_SYNC))
+                continue
+            violations += _check_form(chapter)
+            if chapter is original:
+                violations += _check_reference(book, chapter)
+            elif original is not None:
+                violations += _compare(book, language, original, chapter)
+            elif reference not in unreadable:
+                remedy = f"write {reference} first, or remove this file"
+                violations.append(Violation(file, "", "a chapter that the reference lacks", remedy))
     return violations
 
 
-def _check_form(chapter: Chapter) -> Iterator[Finding]:
+def _check_form(chapter: Chapter) -> Iterator[Violation]:
     """Compare a chapter's text with its canonical form."""
     if "\r\n" in chapter.text:
-        yield Finding("", "line ends of Windows (CRLF)", _RUN_SYNC)
+        yield Violation(chapter.file, "", "line ends of Windows (CRLF)", _RUN_SYNC)
     pairs = zip_longest(chapter.text.splitlines(), chapter.canonical().splitlines())
     for number, (line, expected) in enumerate(pairs, start=1):
         if line != expected:
             problem = f"line {number}: not as jupytext writes it, which is {expected!r}"
-            yield Finding("", problem, _RUN_SYNC)
+            yield Violation(chapter.file, "", problem, _RUN_SYNC)
             break
 
 
-def _check_reference(book: Book, chapter: Chapter) -> Iterator[Finding]:
+def _check_reference(book: Book, chapter: Chapter) -> Iterator[Violation]:
     for cell in chapter.cells:
         if cell.of is not None:
-            yield Finding(cell.id, "the reference text has an `of`", "remove it")
+            yield Violation(chapter.file, cell.id, "the reference text has an `of`", "remove it")
         if cell.kind == "code" and cell.source != code_in(book, cell.source, book.reference.code):
-            call = f'{book.language_call}("{book.reference.code}")'
-            yield Finding(cell.id, f"{book.language_call} names another language", f"write {call}")
+            problem = f"{book.language_call} names another language"
+            remedy = f'write {book.language_call}("{book.reference.code}")'
+            yield Violation(chapter.file, cell.id, problem, remedy)
 
 
-def _compare(book: Book, language: Language, original: Chapter, chapter: Chapter) -> Iterator[Finding]:
+def _compare(book: Book, language: Language, original: Chapter, chapter: Chapter) -> Iterator[Violation]:
     for change in _sync_cells(book, language, original, chapter)[1]:
-        yield change._replace(remedy=_RUN_SYNC)
-    expected, actual = original.by_id, chapter.by_id
+        yield replace(change, remedy=_RUN_SYNC)
+    file, expected, actual = chapter.file, original.by_id, chapter.by_id
     for cell in chapter.cells:
         other = expected.get(cell.id)
         if other is None:
-            yield Finding(cell.id, "the reference has no such cell", "remove it, or correct its id")
+            yield Violation(file, cell.id, "the reference has no such cell", "remove it, or correct its id")
         elif cell.kind != other.kind:
             problem = f"a {cell.kind} cell, {other.kind} in the reference"
-            yield Finding(cell.id, problem, f"make it {other.kind}")
+            yield Violation(file, cell.id, problem, f"make it {other.kind}")
         else:
-            for problem, remedy in _compare_texts(language, Path(chapter.file).stem, other, cell):
-                yield Finding(cell.id, problem, remedy)
+            for finding in _compare_texts(language, Path(file).stem, other, cell):
+                yield Violation(file, cell.id, *finding)
     order = [cell_id for cell_id in actual if cell_id in expected]
     for first, second in zip((each for each in expected if each in actual), order, strict=True):
         if first != second:
             problem = f"in another order than the reference: here it has {first!r}"
-            yield Finding(second, problem, "put the cells in the reference's order")
+            yield Violation(file, second, problem, "put the cells in the reference's order")
             break
 
 
@@ -254,7 +239,7 @@ def sync(book: Book, report: Reporter = print) -> None:
             chapters.setdefault((language.code, stem), empty)
     for (code, stem), chapter in chapters.items():
         cells: Sequence[Cell] = chapter.cells
-        changes: list[Finding] = []
+        changes: list[Violation] = []
         reference = chapters.get((book.reference.code, stem), chapter)
         if chapter is not reference:
             cells, changes = _sync_cells(book, book.languages[code], reference, chapter)
@@ -276,29 +261,30 @@ def _write(book: Book, chapter: Chapter, cells: Sequence[Cell]) -> bool:
 
 def _sync_cells(
     book: Book, language: Language, original: Chapter, chapter: Chapter
-) -> tuple[list[Cell], list[Finding]]:
+) -> tuple[list[Cell], list[Violation]]:
     """Return a translation's cells with the reference's code and tags, and what that changes."""
     cells, after = list(chapter.cells), 0
-    changes: list[Finding] = []
+    changes: list[Violation] = []
     for source in original.cells:
         cell = chapter.by_id.get(source.id)
         if cell is None:
             cells.insert(after, _waiting_cell(book, source, language))
             after += 1
             waits = ", it waits for its translation" if source.translatable else ""
-            changes.append(Finding(source.id, "missing", f"added{waits}"))
+            changes.append(Violation(chapter.file, source.id, "missing", f"added{waits}"))
             continue
         at = cells.index(cell)
         after = at + 1
         code = code_in(book, source.source, language.code)
         if cell.kind == source.kind == "code" and cell.source != code:
             cells[at] = replace(cell, source=code)
-            changes.append(Finding(cell.id, "the code differs from the reference", "code copied"))
+            problem = "the code differs from the reference"
+            changes.append(Violation(chapter.file, cell.id, problem, "code copied"))
         if cell.kind == source.kind and cell.tags != source.tags:
             metadata = {key: value for key, value in {**cell.metadata, "tags": source.tags}.items() if value}
             cells[at] = replace(cells[at], metadata=metadata)
             problem = f"tags {cell.tags}, in the reference {source.tags}"
-            changes.append(Finding(cell.id, problem, "tags copied"))
+            changes.append(Violation(chapter.file, cell.id, problem, "tags copied"))
     return cells, changes
 
 

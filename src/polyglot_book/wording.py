@@ -222,9 +222,7 @@ def _unglossed(code: str, texts: dict[str, str], terms: Terms) -> Iterator[tuple
             break
 
 
-@functools.cache
-def _converter(name: str) -> opencc.OpenCC:
-    return opencc.OpenCC(name)
+_converter = functools.cache(opencc.OpenCC)
 
 
 def _convert(name: str, text: str) -> str:

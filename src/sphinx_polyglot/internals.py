@@ -6,7 +6,6 @@ They are why the versions of these packages are pinned: check them first when on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from html import escape
 from importlib.resources import files
 from typing import Any
 
@@ -19,7 +18,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_polyglot.navigation import set_page_language
 from sphinx_polyglot.pages import Pages
-from sphinx_polyglot.strings import load_catalogue, translate
+from sphinx_polyglot.strings import load_catalogue
 
 # Catalogue -> packages, and the folders with its translations in them.
 _CATALOGUES = {
@@ -98,12 +97,7 @@ def visit_hidden_cell(writer: HTML5Translator, node: HideCodeCellNode) -> None:
     Not public: `HideCodeCellNode` of MyST-NB. Its own writer has English prompts only, and labels all of them
     "Toggle hidden content" for screen readers.
     """
-    classes = " ".join(node["classes"])
-    writer.body.append(f'<details class="admonition hide {classes}">\n<summary>\n')
-    for state, key in (("collapsed", "prompt_show"), ("expanded", "prompt_hide")):
-        prompt = escape(translate(node[key]))
-        writer.body.append(f'<p class="{state} admonition-title">{prompt}</p>\n')
-    writer.body.append("</summary>\n")
+    writer.body.append(writer.builder.templates.render("hidden-cell.html", {"node": node}))
 
 
 def replace_hidden_cell(app: Sphinx) -> None:

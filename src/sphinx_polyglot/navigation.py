@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -117,17 +116,17 @@ def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
         return []
     page_language = pages.language_of(pagename)
     hreflang = "" if page_language == pages.reference else pages.reference.code
-    child_entries, language_links = [], []
-    if pagename in shared:
-        child_entries = [_entry(app, pagename, each) for each in shared[1:]]
-        language_links = [
-            _entry(app, pagename, pages.home(each), each.name, hreflang=each.code, lang=each.code)
-            for each in pages.languages.values()
-            if each != page_language
-        ]
     title = translate(app.config.polyglot_shared_title)
-    first = _entry(app, pagename, shared[0], title, hreflang=hreflang, children=child_entries)
-    return [{**first, "open": pagename in shared}, *language_links]
+    first = _entry(app, pagename, shared[0], title, hreflang=hreflang)
+    if pagename not in shared:
+        return [{**first, "open": False}]
+    children = [_entry(app, pagename, each) for each in shared[1:]]
+    language_links = [
+        _entry(app, pagename, pages.home(each), each.name, hreflang=each.code, lang=each.code)
+        for each in pages.languages.values()
+        if each != page_language
+    ]
+    return [{**first, "open": True, "children": children}, *language_links]
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
@@ -197,18 +196,10 @@ def write_sitemap(app: Sphinx, exception: Exception | None) -> None:
     """Write `sitemap.xml`: each page with its counterparts and the date of its last commit."""
     if exception is not None or app.builder.format != "html" or not site_address(app.config):
         return
-    rows, dates = [], commit_dates(Path(app.srcdir))
-    for docname in sorted(app.env.found_docs):
-        links = "".join(
-            f'<xhtml:link rel="alternate" hreflang={quoteattr(code)} href={quoteattr(url)}/>'
-            for code, url in alternates_of(app, docname).items()
-        )
-        date = dates.get(source_file(app, docname), "")
-        modified = f"<lastmod>{date}</lastmod>" if date else ""
-        rows.append(f"<url><loc>{escape(page_url(app, docname))}</loc>{modified}{links}</url>")
-    text = (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-        ' xmlns:xhtml="http://www.w3.org/1999/xhtml">\n' + "\n".join(rows) + "\n</urlset>\n"
-    )
+    dates = commit_dates(Path(app.srcdir))
+    pages = [
+        (page_url(app, docname), dates.get(source_file(app, docname)), alternates_of(app, docname))
+        for docname in sorted(app.env.found_docs)
+    ]
+    text = app.builder.templates.render("sitemap.xml", {"pages": pages})
     (Path(app.outdir) / "sitemap.xml").write_text(text, encoding="utf-8")

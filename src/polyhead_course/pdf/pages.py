@@ -7,13 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from html import unescape
 from pathlib import Path
-from unicodedata import east_asian_width
 from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from polyglot_book.contents import EXERCISE_CLASS, EXERCISE_PREFIX
 from polyglot_book.ipynb import SOLUTION_PREFIX
+from polyhead_course.theme.markup import width_of
 from sphinx_polyglot.formulas import linear
 
 # Removed: elements that are useless on paper.
@@ -123,7 +123,8 @@ def with_lines(html: str) -> str:
     def listing(found: re.Match[str]) -> str:
         # Pygments lets no element of a listing reach over the end of a line.
         lines = found[1].split("\n")
-        wide, short = [_is_wide(each) for each in lines], len(lines) <= _SHORT
+        wide = [width_of(unescape(_TAG.sub("", each))) > _NARROW for each in lines]
+        short = len(lines) <= _SHORT
         marked = wide if short else [any(wide)] * len(lines)
         written = (
             f'<span class="polyglot-line">{line}\n</span>' if mark else f"{line}\n"
@@ -133,11 +134,6 @@ def with_lines(html: str) -> str:
         return f"<pre{kind}>{''.join(written)}</pre>"
 
     return _PRE.sub(listing, html)
-
-
-def _is_wide(html: str) -> bool:
-    text = unescape(_TAG.sub("", html))
-    return sum(2 if east_asian_width(each) in "WF" else 1 for each in text) > _NARROW
 
 
 def _make_unique(article: LexborNode, path: Path, stems: Collection[str], address: str) -> None:

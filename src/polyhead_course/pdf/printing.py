@@ -93,20 +93,14 @@ def _stems(home: LexborHTMLParser) -> list[str]:
 
 def _solutions(parts: list[Part], title: str, pointer: str) -> Part | None:
     """Return the part with the solutions, or None if there are none."""
-    headings, texts = [Heading(_SOLUTIONS, escape(title))], [f"<h1>{escape(title)}</h1>"]
-    for part in parts:
-        if not part.solutions:
-            continue
-        heading = Heading(f"{_SOLUTIONS}-{part.anchor}", part.headings[0].html)
-        headings.append(heading)
-        texts.append(f'<h2 id="{heading.anchor}">{heading.html}</h2>')
-        for each in part.solutions:
-            back = f'<a href="#{each.exercise.anchor}">{each.exercise.html}</a>'
-            texts.append(
-                f'<h3 id="{each.anchor}">{each.title}</h3>\n<p class="polyglot-pointer">'
-                f"{back} · {pointer % f'<!--page {each.exercise.anchor}-->'}</p>\n{each.html}"
-            )
-    return Part(_SOLUTIONS, headings, "\n".join(texts)) if len(headings) > 1 else None
+    chapters = [
+        (Heading(f"{_SOLUTIONS}-{part.anchor}", part.headings[0].html), part.solutions)
+        for part in parts
+        if part.solutions
+    ]
+    headings = [Heading(_SOLUTIONS, escape(title)), *(heading for heading, _ in chapters)]
+    html = _TEMPLATES.get_template("solutions.html").render(title=title, chapters=chapters, pointer=pointer)
+    return Part(_SOLUTIONS, headings, html) if chapters else None
 
 
 def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str]) -> None:

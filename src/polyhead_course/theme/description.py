@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 from docutils import nodes
@@ -70,13 +71,7 @@ def _has_long_formula(node: nodes.Node) -> bool:
 
 def _sentences(text: str) -> str:
     """Return as many sentences as there is room for, or the beginning of the first one."""
-    description = ""
-    for sentence in _SENTENCES.split(text):
-        longer = _concatenate(description, sentence)
-        if len(longer) > LONGEST:
-            break
-        description = longer
-    if description:
+    if description := _longest(accumulate(_SENTENCES.split(text), _concatenate)):
         return description
     cut = text[: LONGEST - 1]
     # A text with spaces is not cut inside a word; Chinese has none.
@@ -86,16 +81,19 @@ def _sentences(text: str) -> str:
 
 def _with_items(lead: str, items: list[str]) -> str:
     """Return a paragraph with as many items of its list as there is room for, as one sentence."""
-    description = beginning = ""
+    descriptions, beginning = [], lead
     for item in items:
         bare = item.rstrip(" .,;。，；、")
         end = "。" if re.fullmatch(f"[{_CHARACTER}]", bare[-1:]) else "."
-        longer = _concatenate(beginning or lead, bare) + end
-        if len(longer) > LONGEST:
-            break
-        separator = item[len(bare) :].strip(" .。") or ("；" if end == "。" else ",")
-        description, beginning = longer, longer[:-1] + separator
-    return description
+        beginning = _concatenate(beginning, bare)
+        descriptions.append(beginning + end)
+        beginning += item[len(bare) :].strip(" .。") or ("；" if end == "。" else ",")
+    return _longest(descriptions)
+
+
+def _longest(texts: Iterable[str]) -> str:
+    """Return the longest text that there is room for, "" if there is none."""
+    return max((each for each in texts if len(each) <= LONGEST), key=len, default="")
 
 
 def _concatenate(first: str, second: str) -> str:

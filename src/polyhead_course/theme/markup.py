@@ -77,7 +77,7 @@ class NameRows(SphinxPostTransform):
                 self._add_row_ids(group)
             # With cells that span several columns, the width of a single column is unknown.
             for column in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
-                longest = max(_width(cell.astext()) for cell in column)
+                longest = max(width_of(cell.astext()) for cell in column)
                 if kind := "short" if longest <= _SHORT else "long" if longest > _LONG else "":
                     for cell in column:
                         cell["classes"].append(f"polyglot-{kind}")
@@ -91,7 +91,7 @@ class NameRows(SphinxPostTransform):
                 row["ids"].append(f"{owner}-row-{self._row_counts[owner]}")
 
 
-def _width(text: str) -> int:
+def width_of(text: str) -> int:
     """Return the width of a text in columns; a Chinese or Korean character is two wide."""
     return sum(1 + (east_asian_width(each) in "WF") for each in text)
 

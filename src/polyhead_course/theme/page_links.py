@@ -7,6 +7,7 @@ Colab opens notebooks only from a repository; Binder runs the repository itself.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -22,20 +23,7 @@ from sphinx_polyglot.pages import Pages, github_name, site_address, source_file
 from sphinx_polyglot.strings import translate
 
 _FOLDER = "notebooks"
-_TEXT = {"description": "text", "type": "string"}
-_LICENCE = {
-    "description": "name and href",
-    "type": "object",
-    "required": ["name", "href"],
-    "properties": {"name": _TEXT, "href": _TEXT},
-    "additionalProperties": False,
-}
-_SCHEMA = {
-    "description": "a mapping of text, code and cite",
-    "type": "object",
-    "properties": {"text": _LICENCE, "code": _LICENCE, "cite": _TEXT},
-    "additionalProperties": False,
-}
+_SCHEMA = json.loads(Path(__file__).with_name("rights.json").read_bytes())
 
 
 # Sphinx event: config-inited

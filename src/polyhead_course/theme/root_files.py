@@ -58,10 +58,7 @@ def write_files(app: Sphinx) -> None:
     out = Path(app.outdir)
     # Without it GitHub Pages omits the folders whose names begin with an underscore.
     (out / ".nojekyll").touch()
-    rules = ["User-agent: *", "Disallow:"]
-    if site := site_address(app.config):
-        rules += ["", f"Sitemap: {site}sitemap.xml"]
-    (out / "robots.txt").write_text("\n".join(rules) + "\n", encoding="utf-8")
+    _write(app, "robots.txt", "robots.txt", {"site": site_address(app.config)})
     for name, source in icons_of(app).values():
         shutil.copyfile(source, out / name)
 

@@ -202,9 +202,6 @@ def _merge_paths(parent: ET.Element) -> None:
     for are_polygons, neighbours in groupby(parent, _is_polygon):
         run = list(neighbours)
         if are_polygons:
-            # A background overlaps everything: it comes first, and is not merged.
-            while len(run) > 1 and _covers(_box(run[0]), _box(run[1])):
-                children.append(run.pop(0))
             if not _overlap([_box(each) for each in run]):
                 styles: dict[str, list[ET.Element]] = {}
                 for path in run:
@@ -237,10 +234,6 @@ def _box(path: ET.Element) -> _Box:
     vertices = [(float(x), float(y)) for _, x, y in _VERTEX.findall(path.attrib["d"])]
     xs, ys = zip(*vertices, strict=True)
     return min(xs), min(ys), max(xs), max(ys)
-
-
-def _covers(box: _Box, other: _Box) -> bool:
-    return box[0] <= other[0] and box[1] <= other[1] and box[2] >= other[2] and box[3] >= other[3]
 
 
 def _overlap(boxes: list[_Box]) -> bool:
