@@ -100,20 +100,20 @@ def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ())
         result = answer(subject, case)
         names = _known_mistakes(case, result)
         if names:
-            shown = _smallest(subject, case, result, small)
+            shown = smallest(subject, case, result, small)
             yield from (case_finding(name, *shown) for name in names)
             return
         if names is None:
             odd = odd or (case, result)
     if odd:
-        yield oddity(*_smallest(subject, *odd, small))
+        yield oddity(*smallest(subject, *odd, small))
 
 
 def _known_mistakes(case: Case, result: Output) -> Names | None:
     return None if isinstance(result, CallFailed) else case.names(result)
 
 
-def _smallest(subject: Subject, case: Case, result: Output, small: Iterable[Case]) -> tuple[Case, Output]:
+def smallest(subject: Subject, case: Case, result: Output, small: Iterable[Case]) -> tuple[Case, Output]:
     """The first small case with the same symptoms as a result, and its output; else both as they are."""
 
     def symptoms(case: Case, result: Output) -> Names:

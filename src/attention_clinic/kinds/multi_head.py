@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Names, is_all_nan, oddity, same, samples, smallest
+from attention_clinic.cases import Case, Names, case_finding, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import visible
 from attention_clinic.kinds.conventions import CAUSAL, FIRST, WRONG_PATTERNS, Form
@@ -450,7 +450,8 @@ class _Module(Examination):
 
         sizes = [(b, n) for b, n in ((1, 2), (1, 3), (2, 2), (2, 3)) if n != self.num_heads]
         small = (case(self.call(b, n, n, call.form, digits=1)) for b, n in sizes)
-        yield from smallest(self.subject, case(call) or call, result, match.names, filter(None, small))
+        shown = smallest(self.subject, case(call) or call, result, filter(None, small))
+        yield from (case_finding(name, *shown) for name in match.names)
 
     def _odd(self, call: _Call, result: Tensor | CallFailed, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
