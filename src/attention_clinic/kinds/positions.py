@@ -183,7 +183,7 @@ def _tables(angles: Tensor) -> Iterator[dict[str, Tensor]]:
         yield from ({"freqs": each[index]} for index in _LEADING)
 
 
-# What makes (num_tokens, size) that, (1, num_tokens, size), (1, 1, num_tokens, size), (1, num_tokens, 1, size).
+# From (num_tokens, size): that, (1, num_tokens, size), (1, 1, num_tokens, size), (1, num_tokens, 1, size).
 _LEADING: tuple[tuple[Any, ...], ...] = ((), (None,), (None, None), (None, slice(None), None))
 
 
@@ -337,7 +337,6 @@ def _added_by(module: nn.Module, length: int, embed_dim: int, form: Any) -> Tens
 
 def alibi(num_heads: int) -> Case:
     """2^(-8 i / num_heads) for a power of two; for other numbers some in between (Press et al. 2022)."""
-
     power = 2 ** int(math.log2(num_heads))
     between = _power_slopes(2 * power, 2 * power)[::2][: num_heads - power]
     right = torch.cat((_power_slopes(power, power), between))
