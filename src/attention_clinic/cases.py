@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from attention_clinic.trial import CallFailed, is_dense, kind_of
 Names = tuple[str, ...]
 Named = Iterator[tuple[Names, Tensor]]
 Output = Tensor | CallFailed
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,7 @@ class Case:
 
     def names(self, result: object) -> Names | None:
         """The names of the mistakes in a result: () if it is right, None if the mistake is unknown."""
+        result = without_singletons(result, self.expected)
         if same(result, self.expected):
             return ()
         if is_all_nan(result):  # which would equal any mistake that is NaN everywhere
@@ -68,6 +70,17 @@ def same(result: object, expected: Tensor) -> TypeGuard[Tensor]:
     actual, right = result.detach().to(expected).float(), expected.detach().float()
     largest = right[right.isfinite()].abs().max().item() if right.isfinite().any() else 0.0
     return torch.allclose(actual, right, atol=1e-5 * max(1.0, largest), equal_nan=True)
+
+
+def without_singletons(result: Result, expected: Tensor) -> Result | Tensor:
+    """A result without dimensions of size 1 that what is right has not: a mask may be (1, n, n)."""
+    if (
+        is_dense(result)
+        and result.ndim > expected.ndim
+        and result.squeeze().shape == expected.squeeze().shape
+    ):
+        return result.reshape(expected.shape)
+    return result
 
 
 def is_all_nan(result: object) -> bool:
@@ -143,7 +156,8 @@ def answer(subject: Subject, case: Case) -> Output:
 def has_right_shape(subject: Subject, case: Case) -> bool:
     """Whether the candidate runs, and its output has the shape of what is right."""
     result = answer(subject, case)
-    return not isinstance(result, CallFailed) and result.shape == case.expected.shape
+    result = without_singletons(result, case.expected)
+    return isinstance(result, Tensor) and result.shape == case.expected.shape
 
 
 def case_finding(name: str, case: Case, result: object, **details: Any) -> Finding:
@@ -154,6 +168,7 @@ def case_finding(name: str, case: Case, result: object, **details: Any) -> Findi
 def oddity(case: Case, result: object) -> Finding:
     """Why a result is neither right nor a known mistake."""
     expected, inputs = case.expected, dict(case.inputs)
+    result = without_singletons(result, expected)
     if isinstance(result, CallFailed):
         return Finding(result.finding.name, inputs, details=result.finding.details)
     if not is_like(result, expected):

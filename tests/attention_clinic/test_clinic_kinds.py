@@ -55,7 +55,8 @@ def test_a_result_is_equal_up_to_what_float32_leaves_of_the_largest_number():
     assert case.names(torch.tensor([1000.0, 1.05])) is None
     assert case.names(torch.tensor([1000.0, 1.0], dtype=torch.float64)) == ()
     assert case.names(torch.tensor([1000, 1])) is None
-    assert case.names(torch.tensor([[1000.0, 1.0]])) is None
+    assert case.names(torch.tensor([[1000.0, 1.0]])) == ()
+    assert case.names(torch.tensor([[1000.0, 1.0]] * 2)) is None
     assert case.names(torch.tensor([math.nan, 1.0])) is None
 
 

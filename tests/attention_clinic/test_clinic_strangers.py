@@ -436,3 +436,33 @@ def test_minus_infinity_among_the_weights_is_a_mask_after_the_softmax():
             return self.o((weights @ v).transpose(1, 2).flatten(2))
 
     assert [bug.name for bug in clinic.diagnose(Late()).bugs] == ["mask_after"]
+
+
+# ---- layouts of functions
+
+
+def tokens_before_heads(q, k, v, mask=None):
+    q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    return (scores.softmax(-1) @ v).transpose(1, 2)
+
+
+def by_einsum(q, k, v):
+    scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / q.shape[-1] ** 0.5
+    return torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v)
+
+
+def test_heads_may_come_after_tokens():
+    assert clinic.diagnose(by_einsum)
+    assert clinic.diagnose(tokens_before_heads)
+    assert clinic.diagnose(lambda q, k, v: by_einsum(q * q.shape[-1] ** 0.5, k, v)).names == ("unscaled",)
+
+
+def test_a_table_may_have_dimensions_of_size_one():
+    def subsequent_mask(size):
+        return torch.ones(1, 1, size, size).tril() > 0
+
+    assert clinic.diagnose(subsequent_mask, "causal_mask")
+    assert clinic.diagnose(lambda size: ~subsequent_mask(size), "causal_mask").names == ("mask_inverted",)

@@ -196,14 +196,24 @@ def diagnose_attention(trial: Trial) -> Iterator[Finding]:
         yield from _Function(trial).findings()
 
 
+def _tokens_before_heads(case: Case) -> Case:
+    """The same with (batch, num_tokens, heads, head_dim), in and out."""
+    inputs = {role: x.transpose(1, 2) for role, x in case.inputs.items() if role in ("query", "key", "value")}
+
+    def known_outputs() -> Named:
+        yield from ((names, output.transpose(1, 2)) for names, output in case.mistakes())
+
+    return Case({**case.inputs, **inputs}, case.expected.transpose(1, 2), known_outputs)
+
+
 class _Function(Examination):
-    """A function under examination, called with a batch, with heads as well, or without both."""
+    """A function under examination, called with a batch, with heads before or after tokens, or neither."""
 
     def __init__(self, trial: Trial) -> None:
         subject = Subject(trial, ROLES, named=OTHERS)
         super().__init__(subject, trial.meant, num_heads=3)
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], inputs["value"].shape[-1])
-        self.sizes = [*SIZES]
+        self.sizes: list[tuple[int, ...]] = [*SIZES]
         open_patterns = [] if self.causal else [None]
         self.right: Patterns = [*open_patterns, *([] if self.meant.causal is False else [CAUSAL])]
         self.wrong: NamedPatterns = WRONG_PATTERNS | ({"causal_open": None} if self.causal else {})
@@ -214,7 +224,8 @@ class _Function(Examination):
     ) -> Case:  # fmt: skip
         """Inputs of these sizes as the function wants them, what is right for them, and what is wrong."""
         batch, queries, keys, head_dim, value_dim = sizes
-        lead = {"batch": (batch,), "heads": (batch, self.num_heads), "single": ()}[self.layout]
+        with_heads = self.layout in ("heads", "tokens")
+        lead = (batch, self.num_heads) if with_heads else () if self.layout == "single" else (batch,)
         shapes = (*lead, queries, head_dim), (*lead, keys, head_dim), (*lead, keys, value_dim)
         query, key, value = samples(*shapes, digits=digits)
         sizes_by_role = {"d_k": head_dim, "window": keys}
@@ -223,9 +234,11 @@ class _Function(Examination):
         mask = None
         if form is not None:
             given, mask = self.masked(visible((batch,), queries, keys), form)
-            mask = {"batch": mask, "heads": mask[:, None], "single": mask[0]}[self.layout]
+            mask = mask[:, None] if with_heads else mask[0] if self.layout == "single" else mask
             inputs |= given
-        return case_of(inputs | options, mask, right or self.right, self.wrong if wrong is None else wrong)
+        wrong = self.wrong if wrong is None else wrong
+        case = case_of(inputs | options, mask, right or self.right, wrong)
+        return _tokens_before_heads(case) if self.layout == "tokens" else case
 
     def findings(self) -> Iterator[Finding]:
         """Yield the known mistakes, with and without masks, then what a mask may do besides."""
@@ -265,12 +278,28 @@ class _Function(Examination):
         """Find the layout and the sizes that run."""
         every = [form for role in self.mask_roles for ways in forms(role, self.meant) for form in ways]
         tries = every if self.needs_mask else [None]
-        for self.layout in ("batch", "heads", "single"):
-            running = [sizes for sizes in SIZES if any(self._runs(sizes, form) for form in tries)]
-            if running:
-                self.sizes = running[:3]
-                return
-        self.layout = "batch"
+        running = dict[str, list[tuple[int, ...]]]()
+        mistakes = dict[str, int]()
+        for self.layout in ("batch", "heads", "tokens", "single"):
+            if self.layout == "single" and running:
+                break  # a function of one sequence alone
+            fitting = [each for each in SIZES if any(self._runs(each, form) for form in tries)]
+            if fitting:
+                running[self.layout] = [*fitting[:3]]
+                mistakes[self.layout] = min(self._count_mistakes(fitting[0], form) for form in tries)
+        # What runs in several layouts is meant for the one in which it is right. With heads, only the numbers
+        # tell whether they are before or after the tokens.
+        layouts = [layout for layout in running if not mistakes[layout]] or [*running]
+        if layouts[:1] == ["heads"]:
+            layouts = sorted({"heads", "tokens"} & {*layouts}, key=mistakes.__getitem__)
+        self.layout = layouts[0] if layouts else "batch"
+        self.sizes = running.get(self.layout, [*SIZES])
+
+    def _count_mistakes(self, sizes: tuple[int, ...], form: Form | None) -> int:
+        case = self.case(sizes, form)
+        result = self.output(case.inputs)
+        names = case.names(result) if fits(result, case) else None
+        return 9 if names is None else len(names)
 
     def _runs(self, sizes: tuple[int, ...], form: Form | None) -> bool:
         case = self.case(sizes, form)
@@ -294,6 +323,11 @@ class _Function(Examination):
                 return
 
     # ---- what else it may do
+
+    @property
+    def token_axis(self) -> int:
+        """The axis of inputs and outputs that counts tokens."""
+        return -3 if self.layout == "tokens" else -2
 
     @property
     def _square(self) -> tuple[int, ...] | None:
@@ -334,16 +368,15 @@ class _Function(Examination):
             result = self.output(inputs)
             if isinstance(result, CallFailed) or not fits(result, case):
                 continue
-            row = result[..., :1, :]
-            zeros = torch.zeros_like(row)
-            right = torch.cat((zeros, result[..., 1:, :]), dim=-2)
+            row, right = result.narrow(self.token_axis, 0, 1), result.clone()
+            right.narrow(self.token_axis, 0, 1).zero_()
             self.trial.examined.append("blind")
             if bool(row.isnan().all()):
                 yield Finding("mask_nan", inputs, right, result)
-            elif same(row, inputs["value"].mean(dim=-2, keepdim=True)):
+            elif same(row, inputs["value"].mean(dim=self.token_axis, keepdim=True)):
                 yield Finding("mask_uniform", inputs, right, result)
-            elif not has_mistakes and form.meaning != "additive" and not same(row, zeros):
-                plain = self.case(sizes, None, 1).expected[..., :1, :]
+            elif not has_mistakes and form.meaning != "additive" and bool(row.any()):
+                plain = self.case(sizes, None, 1).expected.narrow(self.token_axis, 0, 1)
                 name = "mask_finite" if torch.allclose(row, plain, atol=0.05) else "differs"
                 yield Finding(name, inputs, right, result, {"difference": f"{row.abs().max().item():.2g}"})
             elif (gradient := self._gradient(inputs)) is not None and bool(gradient.isnan().any()):
@@ -357,7 +390,8 @@ class _Function(Examination):
             mask = form.given(seen.expand(1, *sizes[1:3]), self.num_heads)
             inputs = {**self.case(sizes, form, 1).inputs, **mask}
             clean = self.output(inputs)
-            inputs["value"] = inputs["value"].masked_fill(~seen[:, None], torch.nan)
+            hidden = ~seen.reshape(-1, *[1] * (-1 - self.token_axis))
+            inputs["value"] = inputs["value"].masked_fill(hidden, torch.nan)
             leaked = self.output(inputs)
             if isinstance(clean, CallFailed) or isinstance(leaked, CallFailed):
                 continue

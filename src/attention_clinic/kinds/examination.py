@@ -89,7 +89,7 @@ class Examination:
     def mixed(self, case: Case) -> Finding | None:
         """Whether a sequence gives something else alone than in its batch."""
         batch, together = len(case.inputs["query"]), self.output(case.inputs)
-        for i in range(batch if self.layout in ("batch", "heads") else 0):
+        for i in range(batch if self.layout != "single" else 0):
             own = {
                 role: x[i : i + 1] if isinstance(x, Tensor) and len(x) == batch else x
                 for role, x in case.inputs.items()
