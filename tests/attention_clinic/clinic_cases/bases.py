@@ -54,10 +54,6 @@ class AdditiveAttention(nn.Module):
 class HidingAttention(nn.Module):
     """True is hidden; the exponentials are written out."""
 
-    def __init__(self, dropout=0.0):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-
     def forward(self, queries, keys, values, mask=None):
         d_k = queries.shape[-1]
         scores = torch.bmm(queries, keys.transpose(1, 2)) / math.sqrt(d_k)
@@ -67,7 +63,7 @@ class HidingAttention(nn.Module):
         exps = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
         attention = exps / exps.sum(dim=-1, keepdim=True)
         attention = attention.masked_fill(hidden, 0.0)
-        return torch.bmm(self.dropout(attention), values)
+        return torch.bmm(attention, values)
 
 
 # ---- multi-head attention
@@ -220,16 +216,6 @@ def split_by_permute(X, num_heads):
     return X.view(batch, tokens, num_heads, width // num_heads).permute(0, 2, 1, 3).flatten(0, 1)
 
 
-def split_by_loop(X, num_heads):
-    size = X.shape[-1] // num_heads
-    return torch.stack([X[b, :, i * size : (i + 1) * size] for b in range(len(X)) for i in range(num_heads)])
-
-
-def join_by_permute(X, num_heads):
-    heads = X.view(-1, num_heads, *X.shape[1:])
-    return heads.permute(0, 2, 1, 3).flatten(2)
-
-
 def join_by_loop(X, num_heads):
     batch = len(X) // num_heads
     return torch.stack(
@@ -257,11 +243,6 @@ def causal_places(n):
     return places[None, :] <= places[:, None]
 
 
-def causal_cumulative(seq_len):
-    mask = torch.eye(seq_len).cumsum(0)
-    return mask > 0
-
-
 def cached_places(past, new_len):
     query = torch.arange(past, past + new_len)[:, None]
     key = torch.arange(past + new_len)[None]
@@ -274,10 +255,6 @@ def cached_parts(num_cached, num_new):
     return torch.cat((old, new), dim=-1)
 
 
-def cached_lists(offset, seq_len):
-    return torch.tensor([[k <= offset + q for k in range(offset + seq_len)] for q in range(seq_len)])
-
-
 def window_places(length, window):
     distance = torch.arange(length)[:, None] - torch.arange(length)
     return (distance >= 0) & (distance < window)
@@ -288,20 +265,9 @@ def window_numpy(seq_len, sliding_window):
     return torch.from_numpy(np.tril(np.ones((seq_len, seq_len), dtype=bool)) & ~far)
 
 
-def window_lists(n, w):
-    return torch.tensor([[q - w < k <= q for k in range(n)] for q in range(n)])
-
-
 def padding_places(valid_lens, max_len):
     places = torch.arange(max_len)[None]
     return places < valid_lens[:, None]
-
-
-def padding_loop(lengths, length):
-    mask = torch.zeros(len(lengths), 1, 1, length, dtype=torch.bool)
-    for row, n in enumerate(lengths.tolist()):
-        mask[row, ..., :n] = True
-    return mask
 
 
 def documents_compared(document_ids):
@@ -341,15 +307,7 @@ def rope_pair_by_pair(x, positions):
 
 
 class RotaryEmbedding(nn.Module):
-    """A table of all positions in advance; heads before tokens."""
-
-    def __init__(self, head_dim=8, max_seq_len=64, base=10000.0):
-        super().__init__()
-        inv_freq = 1.0 / (base ** (torch.arange(0, head_dim, 2).float() / head_dim))
-        freqs = torch.outer(torch.arange(max_seq_len).float(), inv_freq)
-        emb = torch.cat((freqs, freqs), dim=-1)
-        self.register_buffer("cos", emb.cos())
-        self.register_buffer("sin", emb.sin())
+    """Angles for as many tokens as there are; heads before tokens."""
 
     def forward(self, x):
         size, length = x.shape[-1], x.shape[-2]
@@ -755,35 +713,6 @@ class WholeDecoder(PartsDecoder):
         scores = torch.cat((scores.masked_fill(~visible, -torch.inf), column), dim=-1)
         weights = F.dropout(scores.softmax(-1)[..., :-1], self.dropout, self.training)
         return layer.output((weights @ v).transpose(1, 2).flatten(2)), weights
-
-
-class WrittenOutDecoder(SmallDecoder):
-    """Exponentials and their sum; weights of layers as plain matrices."""
-
-    options: ClassVar = {"softcap": 1.0, "sinks": True}
-
-    def heads(self, layer, x):
-        def apart(weight, bias=0.0):
-            return (
-                (torch.einsum("btd,ed->bte", x, weight) + bias)
-                .unflatten(-1, (-1, self.head_dim))
-                .transpose(1, 2)
-            )
-
-        query = apart(layer.query.weight, layer.query.bias)
-        return [query, apart(layer.key.weight), apart(layer.value.weight)]
-
-    def scores(self, query, key):
-        def score_mod(score):
-            grown = torch.exp(2 * score / self.softcap)
-            return self.softcap * (grown - 1) / (grown + 1)
-
-        return score_mod(torch.einsum("bhqd,bhkd->bhqk", query, key) * self.head_dim**-0.5)
-
-    def weights(self, scores, visible, sinks):
-        exps = scores.exp() * visible
-        total = exps.sum(-1, keepdim=True) + sinks[:, None, None].exp()
-        return exps / total.clamp(min=1e-30)
 
 
 class TorchSelfAttention(nn.Module):
