@@ -66,6 +66,11 @@ class HidingAttention(nn.Module):
         return torch.bmm(attention, values)
 
 
+def attention_of_torch(Q, K, V, mask=None):
+    bias = None if mask is None else torch.where(mask, 0.0, -torch.inf)
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=bias)
+
+
 # ---- multi-head attention
 
 
@@ -385,6 +390,13 @@ def slopes_in_a_loop(n_heads):
         exponent = 8 * (head + 1) / power if head < power else 4 * (2 * (head - power) + 1) / power
         slopes.append(2.0**-exponent)
     return torch.tensor(slopes)
+
+
+def slopes_of_exponents(heads):
+    power = 2 ** int(math.log2(heads))
+    exponents = [8 * (i + 1) / power for i in range(power)]
+    exponents += [4 * (2 * i + 1) / power for i in range(heads - power)]
+    return torch.tensor([0.5**exponent for exponent in exponents])
 
 
 # ---- norms
