@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attention_clinic.arguments import Roles, Subject, roles
 from attention_clinic.cases import Case, Named, choices, examine, samples
 from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds.modules import is_called_norm
 from attention_clinic.trial import Trial
 
 RMS = roles(
@@ -96,7 +97,7 @@ def layer_norm(
 
 def is_norm(module: nn.Module) -> bool:
     """Whether a module has nothing but vectors of one size, one for each feature."""
-    if not any(word in type(module).__name__.lower() for word in ("norm", "rms")):
+    if not is_called_norm(type(module)):
         return False
     parameters = [each for each in module.parameters() if not nn.parameter.is_lazy(each)]
     sizes = {tuple(each.shape) for each in parameters}
