@@ -674,6 +674,9 @@ def test_parameters_are_put_back_if_a_call_never_ends():
                 pass
             return super().forward(x)
 
+        def __deepcopy__(self, memo):
+            raise TypeError("there is one alone")
+
     diagnosis = clinic.diagnose(module := Sleepy(), seconds=0.2)
     assert "never_ends" in diagnosis.names
     assert module.q.weight.any()

@@ -7,8 +7,8 @@ import copy
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any, Literal, cast
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,10 +30,10 @@ from attention_clinic.kinds.modules import (
     norms_of,
     readings,
 )
+from attention_clinic.kinds.positions import PAIRS, powers_of
 from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.multi_head import MultiHeadAttention
-from polyhead.positions import RotaryPositions
 
 ROLES = roles(
     query="queries q x hidden_states inputs input tokens src tgt h xs x_q inputs_q",
@@ -47,8 +47,6 @@ ROLES = roles(
 )  # fmt: skip
 BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
-Pairs = Literal["halves", "neighbours"]
-PAIRS: tuple[Pairs, ...] = ("halves", "neighbours")
 # How many recipes are computed for one output that has no known mistake: about a second.
 MOST_RECIPES = 3000
 # How the module has its tokens, from (batch, num_tokens, size).
@@ -562,19 +560,13 @@ def _twin(module: nn.Module) -> MultiHeadAttention | None:
     return twin
 
 
-@cache
 def _turn(base: float, pairs: str, sign: int = 1) -> Turn:
-    """Rotary positions from 0 on, as matrices, since many recipes turn by the same angles."""
-
-    @cache
-    def matrices(length: int, size: int) -> Tensor:
-        units = torch.eye(size)[:, None].expand(size, length, size)
-        turned = RotaryPositions(size, base, cast(Pairs, pairs))(units.contiguous()).transpose(0, 1)
-        return turned if sign == 1 else turned.mT
+    """Rotary positions from 0 on."""
 
     def turn(x: Tensor) -> Tensor:
         if x.shape[-1] % 2:
             raise RuntimeError("pairs need an even size")
-        return torch.einsum("bhtd,tde->bhte", x, matrices(*x.shape[-2:]).to(x.dtype))
+        angles = sign * torch.arange(x.shape[-2]).double()[:, None] / base ** powers_of(x.shape[-1])
+        return PAIRS[pairs](x, angles).to(x.dtype)
 
     return turn

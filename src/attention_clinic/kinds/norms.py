@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Roles, Subject, roles
-from attention_clinic.cases import Case, Named, choices, examine, samples
+from attention_clinic.cases import Case, examine, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.modules import is_called_norm
 from attention_clinic.trial import Trial
@@ -69,13 +69,9 @@ def _normed(x: Tensor, weight: Tensor, eps: float, *stages: Any) -> Tensor:
 
 def _case(inputs: dict[str, Any], *stages: list[tuple[str, Any]]) -> Case:
     """A norm with every mistake of these stages, up to three at once."""
-    x, weight, eps = (inputs[name] for name in ("x", "weight", "eps"))
-
-    def mistakes() -> Named:
-        for names, chosen in choices(*stages, most=3):
-            yield names, _normed(x, weight, eps, *chosen)
-
-    return Case(inputs, _normed(x, weight, eps, *(stage[0][1] for stage in stages)), mistakes)
+    return staged(
+        inputs, partial(_normed, *(inputs[name] for name in ("x", "weight", "eps"))), *stages, most=3
+    )
 
 
 def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,7 @@ from attention_clinic.cases import (
     has_right_shape,
     same,
     samples,
+    staged,
 )
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed, Trial, first_output
@@ -56,7 +58,7 @@ def rotary(
     """Half-split pairs, turned by positions that neither begin at 0 nor have no gaps."""
     (x,) = samples((batch, heads, len(places), size), digits=digits)
     positions = torch.tensor(places)
-    angles = positions.double()[:, None] / 1e4 ** _powers(size)
+    angles = positions.double()[:, None] / 1e4 ** powers_of(size)
     inputs = {"x": x, "positions": positions}
     return Case(inputs, _rotate(x, angles), lambda: rotary_mistakes(x, positions))
 
@@ -72,17 +74,18 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
         yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
-    first = positions[:1].double()[:, None] / 1e4 ** _powers(size)
+    first = positions[:1].double()[:, None] / 1e4 ** powers_of(size)
     for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
         yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
 
 
-def _powers(size: int) -> Tensor:
+def powers_of(size: int) -> Tensor:
+    """The exponents of the speeds of pairs."""
     return torch.arange(0, size, 2, dtype=torch.float64) / size
 
 
 def _speeds(size: int) -> list[tuple[str, Tensor]]:
-    right = _powers(size)
+    right = powers_of(size)
     others = [right / 2, 2 * right, right * size / (size - 2 or 1), 0 * right]
     wrong = [("rotary_speed", powers) for powers in others]
     wrong += [("rotary_base", right * math.log(base, 1e4)) for base in _BASES]
@@ -138,6 +141,7 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("rotary_cosine_only", lambda x, angles: x * _joined((angles.cos(), angles.cos())).float()),
     *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),
 ]
+PAIRS = {"halves": _LAYOUTS[0][1], "neighbours": _LAYOUTS[1][1]}
 _UNKNOWN = 10  # a distance
 _CONVENTIONS = {"rotary_layout", "rotary_sign"}
 _FACTOR = 1.25  # YaRN's, which is in both tables
@@ -158,7 +162,7 @@ class _Turn:
     def __call__(self, x: Tensor, positions: Tensor, factor: float = 1.0) -> Tensor:
         order = _ORDERS[self.layout]
         x = x.permute(order)
-        table = [*_tables(positions.double()[:, None] / 1e4 ** _powers(x.shape[-1]))][self.table]
+        table = [*_tables(positions.double()[:, None] / 1e4 ** powers_of(x.shape[-1]))][self.table]
         named = {self.names[role]: factor * value for role, value in table.items()}
         if "positions" in self.names:
             named[self.names["positions"]] = positions
@@ -271,7 +275,7 @@ def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
         case.inputs["x"], case.expected, result.detach()
     ))  # fmt: skip
     gap = (given / x / (right / x)).angle().abs()
-    angle = case.inputs["positions"].double()[:, None] / 1e4 ** _powers(case.expected.shape[-1])
+    angle = case.inputs["positions"].double()[:, None] / 1e4 ** powers_of(case.expected.shape[-1])
     turned = ((given / x).abs() - 1).abs().max() < 0.02
     return bool(turned and (gap <= 0.03 * angle.clamp(max=1) * angle.clamp(min=1) + 0.01).all())
 
@@ -366,9 +370,7 @@ def alibi(num_heads: int) -> Case:
     right = torch.cat((_power_slopes(power, power), between))
     wrong = _power_slopes(num_heads, num_heads)
     slopes = [("", right), ("alibi_powers", wrong), ("alibi_from_zero", 2 ** (8 / num_heads) * wrong)]
-    signs = [("", 1), ("alibi_sign", -1)]
-    mistakes = [(names, slope * sign) for names, (slope, sign) in choices(slopes, signs)]
-    return Case({"num_heads": num_heads}, right, lambda: mistakes)
+    return staged({"num_heads": num_heads}, operator.mul, slopes, [("", 1), ("alibi_sign", -1)])
 
 
 def _power_slopes(num_heads: int, of: int) -> Tensor:
