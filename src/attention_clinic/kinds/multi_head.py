@@ -7,7 +7,7 @@ import copy
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -561,12 +561,16 @@ def _twin(module: nn.Module) -> MultiHeadAttention | None:
 
 
 def _turn(base: float, pairs: str, sign: int = 1) -> Turn:
-    """Rotary positions from 0 on."""
+    """Rotary positions from 0 on, as matrices, since many recipes turn by the same angles."""
+
+    @cache
+    def matrices(length: int, size: int) -> Tensor:
+        angles = sign * torch.arange(length).double()[:, None] / base ** powers_of(size)
+        return PAIRS[pairs](torch.eye(size)[:, None].expand(-1, length, -1), angles).transpose(0, 1)
 
     def turn(x: Tensor) -> Tensor:
         if x.shape[-1] % 2:
             raise RuntimeError("pairs need an even size")
-        angles = sign * torch.arange(x.shape[-2]).double()[:, None] / base ** powers_of(x.shape[-1])
-        return PAIRS[pairs](x, angles).to(x.dtype)
+        return torch.einsum("bhtd,tde->bhte", x, matrices(*x.shape[-2:]).to(x.dtype))
 
     return turn
