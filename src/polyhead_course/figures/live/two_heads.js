@@ -1,5 +1,5 @@
 // Two numbers that one row of weights cannot collect and two rows can: the reach of one head is a hull, of two a box.
-import { announcer, filled, finder, fixed, press, slider, svg, within } from "./parts.js";
+import { announcer, filled, finder, press, short, slider, svg, within } from "./parts.js";
 
 const STRETCH = [1.5, 4 / 3]; // it brings the middle between the two values that count to the target
 
@@ -95,11 +95,13 @@ export const render = ({ model, el }) => {
       dots[key].setAttribute("cy", y(blue));
       // Values at the same point have their names side by side.
       const before = points.slice(0, key).some((other) => other[0] === red && other[1] === blue);
-      names[key].setAttribute("x", Number(x(red)) + (before ? 34 : 9));
-      names[key].setAttribute("y", Number(y(blue)) + 16);
+      const end = red > 6;
+      names[key].setAttribute("text-anchor", end ? "end" : "start");
+      names[key].setAttribute("x", Number(x(red)) + (end ? -9 : before ? 38 : 9));
+      names[key].setAttribute("y", Number(y(blue)) - 7);
     });
     weights.forEach((row, head) => row.forEach((weight, key) =>
-      setShares[head][key](now.shares[head][key], fixed(weight))));
+      setShares[head][key](now.shares[head][key], short(weight))));
     groups[1].style.visibility = now.heads === 2 ? "" : "hidden";
     setRed(now.red, String(now.red));
     press(second, now.heads === 2);
@@ -107,7 +109,7 @@ export const render = ({ model, el }) => {
     output.setAttribute("transform", `translate(${x(place[0])},${y(place[1])})`);
     const far = Math.hypot(place[0] - target[0], place[1] - target[1]);
     say(filled(labels[far < 5e-5 ? "live.two_heads_there" : "live.two_heads_now"], {
-      x: fixed(place[0]), y: fixed(place[1]), red: String(target[0]), blue: String(target[1]),
+      x: short(place[0]), y: short(place[1]), red: String(target[0]), blue: String(target[1]),
     }));
   };
 

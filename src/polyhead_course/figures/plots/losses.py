@@ -138,7 +138,7 @@ def loss_of_runs(runs: Mapping[int, Array]) -> Figure:
         axes.plot(steps, losses, color=colour, linestyle=style, linewidth=0.8,
             label=[label, *[None] * (losses.shape[1] - 1)],
         )  # fmt: skip
-    axes.set(xlim=(0, None), ylim=(0, 1.5))
+    axes.set(xlim=(0, None), ylim=(0, 1.25))
     axes.legend(loc="upper right", fontsize=9)
     return figure
 

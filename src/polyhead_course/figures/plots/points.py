@@ -131,7 +131,8 @@ def keys_and_query(keys: Array, query: Array, tokens: Sequence[str]) -> Figure:
     axes.annotate(label, arrow / 2, xytext=(0, 7), textcoords="offset points", ha="center", fontsize=9)
     axes.scatter(points[:, 0], points[:, 1], s=55, color=BLUE, zorder=3)
     for token, point in zip(tokens, points, strict=True):
-        axes.annotate(token, 1.14 * point, ha="center", va="center")
-    axes.set(xlim=(-1.4, 1.4), ylim=(-1.3, 1.3), aspect="equal")
+        across = "center" if abs(point[0]) < 0.5 else "left" if point[0] > 0 else "right"
+        axes.annotate(token, 1.16 * point, ha=across, va="center")
+    axes.set(xlim=(-1.4, 1.4), ylim=(-1.25, 1.25), aspect="equal")
     axes.set_axis_off()
     return figure
