@@ -25,7 +25,8 @@ def draw(chances: Sequence[torch.Generator], size: int) -> tuple[Tensor, Tensor,
     places = torch.stack([torch.randint(4, (size,), generator=each) for each in chances])
     steps = torch.stack([torch.randint(1, 3, (size,), generator=each) for each in chances])
     numbers = [torch.randn(size, 4, 2, generator=each, dtype=torch.float64) for each in chances]
-    road, district, before = (one_hot(each % 4, 4)[..., None] for each in (places, places + steps, places + 3))
+    numbered = places, places + steps, places + 3
+    road, district, before = (one_hot(each % 4, 4)[..., None] for each in numbered)
     colours = torch.stack(numbers)  # (num_runs, size, 4, 2)
     tokens = torch.cat([POSITIONS.expand_as(colours), district, road, colours], dim=-1)
     red, blue = (before * colours).sum(dim=-2)[..., 0], (district * colours).sum(dim=-2)[..., 1]
@@ -54,7 +55,8 @@ def train(
         tokens, road, target = draw(chances, 256)
         W_Q, W_K, W_V = W_QKV.unbind(dim=1)  # (num_runs, num_heads, 6, head_dim) each
         Q = torch.einsum("rse,rhed->rhsd", road * seen, W_Q)
-        K, V = torch.einsum("rske,rhed->rhskd", tokens * seen, W_K), torch.einsum("rske,rhed->rhskd", tokens, W_V)
+        K = torch.einsum("rske,rhed->rhskd", tokens * seen, W_K)
+        V = torch.einsum("rske,rhed->rhskd", tokens, W_V)
         A = torch.softmax(torch.einsum("rhsd,rhskd->rhsk", Q, K) / head_dim**0.5, dim=-1)
         output = torch.einsum("rhsk,rhskd,rhdo->rso", A, V, W_O)
         loss = (output - target).square().mean(dim=(1, 2))  # (num_runs,)

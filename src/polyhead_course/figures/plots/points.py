@@ -128,7 +128,7 @@ def keys_and_query(keys: Array, query: Array, tokens: Sequence[str]) -> Figure:
     axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linestyle=":", linewidth=1.4))
     axes.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "-|>", "color": ORANGE, "linewidth": 2})
     label = text("point.query_of", token=tokens[-1])
-    axes.annotate(label, arrow / 2, xytext=(0, 7), textcoords="offset points", ha="center", fontsize=9)
+    axes.annotate(label, (0, 0), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
     axes.scatter(points[:, 0], points[:, 1], s=55, color=BLUE, zorder=3)
     for token, point in zip(tokens, points, strict=True):
         across = "center" if abs(point[0]) < 0.5 else "left" if point[0] > 0 else "right"
