@@ -61,7 +61,7 @@ def train(
         output = torch.einsum("rhsk,rhskd,rhdo->rso", A, V, W_O)
         loss = (output - target).square().mean(dim=(1, 2))  # (num_runs,)
         optimizer.zero_grad()
-        loss.sum().backward()
+        loss.sum().backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         losses.append(loss.detach())
     return torch.stack(losses, dim=1)

@@ -126,13 +126,13 @@ def keys_and_query(keys: Array, query: Array, tokens: Sequence[str]) -> Figure:
     figure = Figure(figsize=(3.4, 3.0))
     axes = figure.subplots()
     axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linestyle=":", linewidth=1.4))
-    axes.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "-|>", "color": ORANGE, "linewidth": 2})
+    axes.annotate("", tuple(arrow), (0, 0), arrowprops={"arrowstyle": "-|>", "color": ORANGE, "linewidth": 2})
     label = text("point.query_of", token=tokens[-1])
     axes.annotate(label, (0, 0), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
     axes.scatter(points[:, 0], points[:, 1], s=55, color=BLUE, zorder=3)
     for token, point in zip(tokens, points, strict=True):
         across = "center" if abs(point[0]) < 0.5 else "left" if point[0] > 0 else "right"
-        axes.annotate(token, 1.16 * point, ha=across, va="center")
+        axes.annotate(token, tuple(1.16 * point), ha=across, va="center")
     axes.set(xlim=(-1.4, 1.4), ylim=(-1.25, 1.25), aspect="equal")
     axes.set_axis_off()
     return figure
