@@ -38,6 +38,12 @@ def test_with_the_colours_some_single_heads_find_the_trick_and_none_comes_near_t
     assert one.min() > 0.1, one
 
 
+def test_with_the_colours_some_wide_heads_find_the_trick_and_others_do_not() -> None:
+    wide = final(1, 48, reads_colours=True)
+    assert 0 < int((wide < 0.2).sum()) < 10, wide
+    assert wide.min() > 0.1, wide
+
+
 def test_the_task_is_the_one_of_the_text() -> None:
     tokens, road, target = draw([torch.Generator().manual_seed(100)], size=500)
     district, is_road, colours = tokens[0, ..., 2], tokens[0, ..., 3], tokens[0, ..., 4:]

@@ -64,7 +64,7 @@ export const render = ({ model, el }) => {
     model.save(state);
   };
   const setShares = inputs.map((row, head) => row.map((input, key) => slider(input, (number) =>
-    change({ shares: now.shares.map((each, other) => (other === head ? each.with(key, number) : each)) }))));
+    change({ shares: now.shares.map((each, other) => (other === head ? each.map((share, place) => (place === key ? number : share)) : each)) }))));
   const setRed = slider(find(".live-red input"), (number) => change({ red: number }));
   second.onclick = () => change({ heads: 3 - now.heads });
   stretch.onclick = () => change({ stretch: 1 - now.stretch });
