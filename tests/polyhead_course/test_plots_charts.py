@@ -58,11 +58,6 @@ CURVES = {
         ), log2, power,
         [{BLUE: [(1, -1), (3, -1)], ORANGE: [(1, 0), (3, -2)]}],
     ),
-    "loss_by_heads": (
-        lambda: plots.loss_by_heads({1: [1, 0.5, 0.5], 2: [0.75, 0.25, 0], 5: [2, 1.5, 1.25]}), float, float,
-        [{ORANGE: steps(1, 0.5, 0.5, start=1), BLUE: steps(0.75, 0.25, 0, start=1),
-          GREY: steps(2, 1.5, 1.25, start=1)}],
-    ),
     "view_losses": (
         lambda: plots.view_losses([2.5, 0.5, 0], [2.25, 1.5, 0.125], every=10), float, float,
         [{BLUE: steps(2.5, 0.5, 0, start=10, every=10), ORANGE: steps(2.25, 1.5, 0.12, start=10, every=10)}],

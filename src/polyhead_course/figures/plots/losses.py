@@ -121,25 +121,25 @@ def leak_losses(
     return figure
 
 
-_BY_HEADS = ((ORANGE, "s"), (BLUE, "o"), (GREY, "^"))
+_BY_HEADS = ((ORANGE, "-"), (BLUE, (0, (3, 1))))
 
 
 @plot
-def loss_by_heads(curves: Mapping[int, Array]) -> Figure:
-    """Draw the loss at each training step, by the number of heads, up to three curves.
+def loss_of_runs(runs: Mapping[int, Array]) -> Figure:
+    """Draw the losses of several runs as thin lines, (num_runs, num_steps), by the number of heads.
 
-    >>> loss_by_heads({1: [1.0, 0.5], 2: [0.75, 0.0]})
+    >>> loss_of_runs({1: [[1.0, 0.5], [1.0, 0.25]], 2: [[0.75, 0.0]]})
     <polyhead_course.figures.plots.Drawing>
     """
     figure, axes = chart(4.4, 2.9, "axis.step", "axis.loss")
-    for (colour, marker), (num_heads, curve) in zip(_BY_HEADS, curves.items(), strict=False):
-        losses = to_array(curve)
-        axes.plot(
-            np.arange(1, len(losses) + 1), losses, color=colour, linewidth=1.5, marker=marker, markersize=6,
-            markevery=max(1, len(losses) // 10), label=text("curve.heads", number=num_heads),
+    for (colour, style), (num_heads, curves) in zip(_BY_HEADS, runs.items(), strict=True):
+        losses, label = to_array(curves, decimals=2).T, text("curve.heads", number=num_heads)
+        steps = np.arange(1, len(losses) + 1)
+        axes.plot(steps, losses, color=colour, linestyle=style, linewidth=0.8,
+            label=[label, *[None] * (losses.shape[1] - 1)],
         )  # fmt: skip
-    axes.set(xlim=(0, None), ylim=(0, None))
-    axes.legend(loc="best", fontsize=9)
+    axes.set(xlim=(0, None), ylim=(0, 1.25))
+    axes.legend(loc="upper right", fontsize=9)
     return figure
 
 
