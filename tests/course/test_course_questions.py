@@ -1,4 +1,4 @@
-"""The page of questions: each has an answer of a few sentences, a link, and numbers that a cell has computed."""
+"""The page of questions: each has a short answer, a link, and numbers that a cell has computed."""
 
 from __future__ import annotations
 
@@ -51,10 +51,8 @@ def test_its_numbers_are_those_that_a_linked_page_shows(answers: dict[str, str])
     missing = []
     for question, answer in answers.items():
         shown = "".join(outputs(stem) for stem in {"questions", *(link[0] for link in _LINK.findall(answer))})
-        told = re.sub(r"\]\([^)]*\)", "]", answer)
-        for number in _NUMBER.findall(told):
-            plain = number.replace(",", "")
-            if plain != number or "." in number:
-                if not re.search(rf"(?<![\d.]){re.escape(plain)}(?!\d)", shown):
-                    missing.append((question, number))
+        for number in _NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", answer)):
+            computed = "," in number or "." in number
+            if computed and not re.search(rf"(?<![\d.]){re.escape(number.replace(',', ''))}(?!\d)", shown):
+                missing.append((question, number))
     assert missing == []
