@@ -39,6 +39,13 @@ QUERIES = {
         "multi-head": "04-heads-in-parallel#fifteen-lines",
         "why divide by √d_k": "01-single-head#why-scale",
         "glossary": "notation#glossary",
+        "why is a causal mask needed at inference": "questions#causal-at-inference",
+        "why key query value": "questions#why-query",
+        "why cache K and V not Q": "questions#cache-without-queries",
+        "permutation equivariant": "questions#invariant-or-equivariant",
+        "embed_dim divisible by num_heads": "questions#must-divide",
+        "batch norm": "questions#layer-or-batch-norm",
+        "concatenate": "questions#add-or-concatenate",
     },
     "zh-TW": {
         **SAME,
