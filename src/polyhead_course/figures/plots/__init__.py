@@ -25,6 +25,7 @@ from polyhead_course.figures.plots.masks import (
 from polyhead_course.figures.plots.matrices import (
     bug_matrix, cross_heads, five_steps, head_atlas, head_maps, head_weights, heatmap, translation_weights,
 )
+from polyhead_course.figures.plots.modern import cache_kinds, flash_tiles, two_blocks
 from polyhead_course.figures.plots.points import weighted_sums, wish_and_hull
 from polyhead_course.figures.plots.positions import (
     position_waves, relative_biases, rotary_arrows, rotary_layouts, score_terms, shuffled_outputs,
@@ -34,8 +35,8 @@ from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, 
 
 __all__ = [
     "Drawing", "activation_curves", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
-    "cache_alignment", "cache_bars", "cache_memory", "cache_triangle", "concat_blocks", "course_map",
-    "cross_heads", "decode_cost", "decode_timeline", "distance_products", "family_tree", "five_steps",
+    "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks", "course_map",
+    "cross_heads", "decode_cost", "decode_timeline", "distance_products", "family_tree", "five_steps", "flash_tiles",
     "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_maps",
     "head_weights", "head_writes",
     "heatmap", "joined_projections", "largest_scores", "layer_sublayers", "leak_losses", "learning_rates",
@@ -43,6 +44,6 @@ __all__ = [
     "parameter_bars", "path_lengths", "position_losses", "position_waves", "relative_biases",
     "removal_curves", "removal_draws", "residual_stream", "rotary_arrows", "rotary_layouts", "score_terms",
     "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "time_and_memory", "token_spread",
-    "tokens_seen", "training_progress", "translation_weights", "transpose_path", "view_losses",
+    "tokens_seen", "training_progress", "translation_weights", "transpose_path", "two_blocks", "view_losses",
     "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
 ]  # fmt: skip
