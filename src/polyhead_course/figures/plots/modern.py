@@ -32,7 +32,7 @@ def two_blocks() -> Figure:
     for left, name, labels in ((0.0, "GPT-2", gpt2), (2.45, "Qwen3", qwen3)):
         x, stream = left + 1.3, left + 0.13
         axes.text(x, 0.22, name, ha="center", va="center", fontsize=12)
-        arrow(axes, [(x, 0.95), (x, 1.08), (stream, 1.08), (stream, 5.45)], INK, 2.0)
+        arrow(axes, [(x, 0.89), (x, 1.08), (stream, 1.08), (stream, 5.45)], INK, 2.0)
         for first, last, plus in ((1, 5, _PLUS[0]), (6, 7, _PLUS[1])):
             top = _ROWS[first] - 0.32
             axes.plot([stream, x, x], [top, top, _ROWS[first]], color=GREY, linewidth=1.5, zorder=0)
@@ -67,7 +67,7 @@ def cache_kinds() -> Figure:
             if name == "MLA":
                 axes.plot([x, left + 0.54], [1.58, 1.85], color=GREY, linewidth=1.3, linestyle=":")
         if name == "MLA":
-            box(axes, (left + 0.54, 1.95), (0.7, 0.24), "c", _NEW)
+            box(axes, (left + 0.54, 1.95), (0.7, 0.24), "c, kᵣ", _NEW)
     for x, face, key in ((0.1, _NEW, "key.cached"), (2.1, "none", "key.rebuilt")):
         _cell(axes, (x + 0.12, 2.38), "", face)
         axes.text(x + 0.3, 2.38, text(key), va="center", fontsize=9)
