@@ -12,9 +12,10 @@ import torch
 from polyhead_course.figures.live import cache
 
 CHAPTER = Path(__file__).parents[3] / "chapters" / "en" / "12-modern-decoders.md"
-CELLS = dict(
-    re.findall(r"```\{code-cell\} ipython3\n:id: (\S+)\n(?::tags:[^\n]*\n)?(.*?)```", CHAPTER.read_text("utf-8"), re.S)
-)
+TEXT = CHAPTER.read_text(encoding="utf-8")
+SHORT = r"```\{code-cell\} ipython3\n:id: (\S+)\n(?::tags:[^\n]*\n)?(.*?)```"
+LONG = r"```\{code-cell\} ipython3\n---\nid: (\S+)\n.*?\n---\n(.*?)```"
+CELLS = dict(re.findall(SHORT, TEXT, re.S) + re.findall(LONG, TEXT, re.S))
 SCORES_ONLY = {
     "neighbours as pairs", "base 1,000,000", "no rotation", "QK-norm over all heads", "no QK-norm",
 }  # fmt: skip
@@ -63,12 +64,7 @@ def test_a_wrong_base_keeps_most_choices_and_a_wrong_eps_all(effects):
 
 
 def test_the_figure_has_the_cache_that_the_library_fills(chapter):
-    code = CELLS_WITH_OPTIONS["cache-figure"].split("live.cache")[0]
+    code = CELLS["cache-figure"].split("live.cache")[0]
     exec(compile("from polyhead_course.figures import live\n" + code, "cache-figure", "exec"), chapter)
     layers, heads, kv_heads, head_dim = cache({"Qwen3 0.6B": [28, 16, 8, 128]}).data["models"]["Qwen3 0.6B"]
     assert (chapter["cache"].num_bytes, heads) == (2 * layers * kv_heads * head_dim * 2, 16)
-
-
-CELLS_WITH_OPTIONS = dict(
-    re.findall(r"```\{code-cell\} ipython3\n---\nid: (\S+)\n.*?\n---\n(.*?)```", CHAPTER.read_text("utf-8"), re.S)
-)

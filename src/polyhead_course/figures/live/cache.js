@@ -4,7 +4,7 @@ import { announcer, filled, finder, groupsOf, listen, press, slider, within } fr
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const written = (bytes) => {
   const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
-  return `${Number((bytes / 1024 ** unit).toPrecision(4))} ${UNITS[unit]}`;
+  return `${Number((bytes / 1024 ** unit).toPrecision(3))} ${UNITS[unit]}`;
 };
 const divisorsOf = (heads) => Array.from({ length: heads }, (_, i) => i + 1).filter((each) => heads % each === 0);
 

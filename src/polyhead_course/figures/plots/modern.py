@@ -12,8 +12,7 @@ from polyhead_course.figures.plots.drawing import BLUE, FIXED_INK, GREY, INK, OR
 from polyhead_course.words.language import text
 
 _SAME, _NEW = "#c6dbef", "#fdae6b"
-_ROWS = (0.72, 1.4, 1.88, 2.36, 2.84, 3.32, 4.2, 4.68)  # the middles of the boxes; None leaves one out
-_PLUS = 3.72, 5.08
+_ROWS = (0.72, 1.4, 1.88, 2.36, 2.84, 3.32, 4.2, 4.68)  # the middles of the boxes
 
 
 @plot
@@ -23,17 +22,17 @@ def two_blocks() -> Figure:
     >>> two_blocks()
     <polyhead_course.figures.plots.Drawing>
     """
-    attention, output = "softmax(QKᵀ / √dₖ) V", "· W_O"
-    gpt2 = [text("block.embedding"), "LayerNorm", "12 Q, 12 K, 12 V", None, None, attention + f" {output}",
+    attention = "softmax(QKᵀ / √dₖ) V · W_O"
+    gpt2 = [text("block.embedding"), "LayerNorm", "12 Q, 12 K, 12 V", None, None, attention,
             "LayerNorm", "W₂ GELU(W₁ x)"]  # fmt: skip
     qwen3 = [text("embedding"), "RMSNorm", "16 Q, 8 K, 8 V", "RMSNorm: Q, K", text("block.rotate"),
-             attention + f" {output}", "RMSNorm", "SwiGLU"]  # fmt: skip
+             attention, "RMSNorm", "SwiGLU"]  # fmt: skip
     figure, axes = canvas(4.8, 5.5)
     for left, name, labels in ((0.0, "GPT-2", gpt2), (2.45, "Qwen3", qwen3)):
         x, stream = left + 1.3, left + 0.13
         axes.text(x, 0.22, name, ha="center", va="center", fontsize=12)
         arrow(axes, [(x, 0.89), (x, 1.08), (stream, 1.08), (stream, 5.45)], INK, 2.0)
-        for first, last, plus in ((1, 5, _PLUS[0]), (6, 7, _PLUS[1])):
+        for first, plus in ((1, 3.72), (6, 5.08)):
             top = _ROWS[first] - 0.32
             axes.plot([stream, x, x], [top, top, _ROWS[first]], color=GREY, linewidth=1.5, zorder=0)
             arrow(axes, [(x, _ROWS[first]), (x, plus), (stream + 0.02, plus)], GREY, 1.5)
@@ -97,12 +96,13 @@ def flash_tiles() -> Figure:
         axes.add_patch(Rectangle(corner, 0.38, 0.38, facecolor=face, edgecolor=GREY))
     axes.text(1.37, 0.25, text("title.keys"), ha="center", va="center", fontsize=9.5)
     axes.text(0.4, 1.06, text("title.queries"), ha="center", va="center", fontsize=9.5, rotation=90)
-    for row, (face, key) in enumerate(((BLUE, "key.tile_done"), (ORANGE, "key.tile_now"), ("none", "key.tile_next"))):
+    faces = {"done": BLUE, "now": ORANGE, "next": "none"}
+    for row, (key, face) in enumerate(faces.items()):
         axes.add_patch(Rectangle((2.45, 0.55 + 0.4 * row), 0.22, 0.22, facecolor=face, edgecolor=GREY))
-        axes.text(2.77, 0.66 + 0.4 * row, text(key), va="center", fontsize=9.5)
-    states = (("ln 2, ln 4", "7, 0", "m = ln 4\nℓ = 1.5\no = 3.5"), ("ln 8", "7", "m = ln 8\nℓ = 1.75\no = 8.75"))
-    for x, (scores, values, state) in zip((0.85, 3.1), states, strict=True):
-        box(axes, (x, 2.15), (1.35, 0.5), f"S: {scores}\nv: {values}", _SAME)
+        axes.text(2.77, 0.66 + 0.4 * row, text(f"key.tile_{key}"), va="center", fontsize=9.5)
+    first = 0.85, "S: ln 2, ln 4\nv: 7, 0", "m = ln 4\nℓ = 1.5\no = 3.5"
+    for x, tile, state in (first, (3.1, "S: ln 8\nv: 7", "m = ln 8\nℓ = 1.75\no = 8.75")):
+        box(axes, (x, 2.15), (1.35, 0.5), tile, _SAME)
         arrow(axes, [(x, 2.4), (x, 2.58)], GREY, 1.5)
         box(axes, (x, 2.9), (1.35, 0.64), state, _NEW)
     arrow(axes, [(1.53, 2.9), (2.42, 2.9)], INK, 1.6)
