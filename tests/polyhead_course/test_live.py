@@ -30,7 +30,7 @@ from tests.polyhead_course.figures import DOTS, OUTPUT, K, Q, V
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
     "atlas": lambda: plots.head_atlas(np.array([row.kind for row in atlas()]).reshape(30, 9).tolist()),
-    "cache": lambda: plots.cache_bars({"MHA": 512, "GQA": 128, "MQA": 16, "MLA": 36}),
+    "cache": lambda: plots.cache_bars({"MHA": 512.0, "GQA": 128.0, "MQA": 16.0, "MLA": 36.0}),
     "decoding": lambda: plots.cache_triangle(["<s>", *sentence()], 3),
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
@@ -191,7 +191,6 @@ def test_translator_names_the_attentions_in_the_order_of_all_heads():
 
 
 BAD = [
-    bad("cache: no layer", lambda: live.cache({"none": [0, 1, 1, 8]}), ValueError, "models", "0"),
     bad("hull: a value of three numbers", lambda: live.hull(Q, K, K[:, :3], list("pqrs")), ValueError, "value must be Float (num_tokens = 4, 2)", "(4, 3)"),
     bad("hull: integers", lambda: live.hull(Q.int(), K, V, list("pqrs")), TypeError, "query must be Float", "int32"),
     bad("hull: on a line", lambda: live.hull(Q, K, V * 0, list("pqrs")), ValueError, "not all on one line", "[[0.0"),

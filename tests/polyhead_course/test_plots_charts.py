@@ -10,7 +10,7 @@ import torch
 
 from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures import plots
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE
+from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE
 from polyhead_course.words.language import text
 from tests.polyhead_course import figures
 from tests.polyhead_course.figures import axes_of, bars, clouds, curves, parts, scale, shapes, texts, words

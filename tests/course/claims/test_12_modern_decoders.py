@@ -16,6 +16,7 @@ TEXT = CHAPTER.read_text(encoding="utf-8")
 SHORT = r"```\{code-cell\} ipython3\n:id: (\S+)\n(?::tags:[^\n]*\n)?(.*?)```"
 LONG = r"```\{code-cell\} ipython3\n---\nid: (\S+)\n.*?\n---\n(.*?)```"
 CELLS = dict(re.findall(SHORT, TEXT, re.S) + re.findall(LONG, TEXT, re.S))
+Effects = dict[str, list[tuple[float, float]]]
 SCORES_ONLY = {
     "neighbours as pairs", "base 1,000,000", "no rotation", "QK-norm over all heads", "no QK-norm",
 }  # fmt: skip
@@ -34,9 +35,9 @@ def chapter() -> Any:
 
 
 @pytest.fixture(scope="module", params=[range(10), range(100, 110)], ids=["dev", "held-out"])
-def effects(request: pytest.FixtureRequest, chapter: dict[str, Any]) -> dict[str, list[tuple[float, float]]]:
+def effects(request: pytest.FixtureRequest, chapter: dict[str, Any]) -> Effects:
     """For each mistake and seed, the largest error at the first token and the share of equal choices."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in chapter["mistakes"]}
+    found: Effects = {name: [] for name in chapter["mistakes"]}
     for seed in request.param:
         model, text = chapter["real_model"]("Qwen3", seed)
         right = chapter["modern"](model.state_dict(), text)
@@ -48,14 +49,14 @@ def effects(request: pytest.FixtureRequest, chapter: dict[str, Any]) -> dict[str
     return found
 
 
-def test_mistakes_in_scores_do_not_show_at_the_first_token(effects):
+def test_mistakes_in_scores_do_not_show_at_the_first_token(effects: Effects) -> None:
     right = {name for name, rows in effects.items() if max(error for error, _ in rows) < 1e-9}
     assert right == SCORES_ONLY
     for name in effects.keys() - SCORES_ONLY:
         assert min(error for error, _ in effects[name]) > 1e-7, name
 
 
-def test_a_wrong_base_keeps_most_choices_and_a_wrong_eps_all(effects):
+def test_a_wrong_base_keeps_most_choices_and_a_wrong_eps_all(effects: Effects) -> None:
     base, eps = ([same for _, same in effects[name]] for name in ("base 1,000,000", "eps 1e-5"))
     assert sum(same >= 2 / 3 for same in base) == 10
     assert sum(same == 1 for same in eps) >= 9
@@ -63,7 +64,7 @@ def test_a_wrong_base_keeps_most_choices_and_a_wrong_eps_all(effects):
     assert max(tiled) < min(base)
 
 
-def test_the_figure_has_the_cache_that_the_library_fills(chapter):
+def test_the_figure_has_the_cache_that_the_library_fills(chapter: dict[str, Any]) -> None:
     code = CELLS["cache-figure"].split("live.cache")[0]
     exec(compile("from polyhead_course.figures import live\n" + code, "cache-figure", "exec"), chapter)
     layers, heads, kv_heads, head_dim = cache({"Qwen3 0.6B": [28, 16, 8, 128]}).data["models"]["Qwen3 0.6B"]

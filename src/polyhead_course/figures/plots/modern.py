@@ -75,8 +75,9 @@ def cache_kinds() -> Figure:
 
 def _cell(axes: Axes, at: Point, label: str, face: str) -> None:
     style = ":" if face == "none" else "-"
-    edge = {"edgecolor": GREY if face == "none" else FIXED_INK, "linewidth": 1.0, "linestyle": style}
-    axes.add_patch(Rectangle((at[0] - 0.12, at[1] - 0.12), 0.24, 0.24, facecolor=face, zorder=3, **edge))
+    edge = GREY if face == "none" else FIXED_INK
+    corner = at[0] - 0.12, at[1] - 0.12
+    axes.add_patch(Rectangle(corner, 0.24, 0.24, facecolor=face, edgecolor=edge, linestyle=style, zorder=3))
     colour = INK if face == "none" else FIXED_INK
     axes.text(*at, label, ha="center", va="center", fontsize=9.5, color=colour, zorder=5)
 
