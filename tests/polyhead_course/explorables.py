@@ -26,6 +26,7 @@ def writer() -> DecoderOnly:
 
 EXPLORABLES = {
     "atlas": live.atlas,
+    "cache": lambda: live.cache({"Llama 3 8B": [32, 32, 8, 128], "GPT-2": [12, 12, 12, 64]}),
     "decoding": lambda: live.decoding(writer(), WRITTEN, ["<s>", *sentence(), "</s>"], num_prompt=3),
     "hull": lambda: live.hull(Q, K, V, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: live.mask(DOTS / 2, causal_mask(4), sentence()),

@@ -30,6 +30,7 @@ from tests.polyhead_course.figures import DOTS, OUTPUT, K, Q, V
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
     "atlas": lambda: plots.head_atlas(np.array([row.kind for row in atlas()]).reshape(30, 9).tolist()),
+    "cache": lambda: plots.cache_bars({"MHA": 512.0, "GQA": 128.0, "MQA": 16.0, "MLA": 36.0}),
     "decoding": lambda: plots.cache_triangle(["<s>", *sentence()], 3),
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),

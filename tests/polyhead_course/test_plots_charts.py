@@ -10,7 +10,7 @@ import torch
 
 from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures import plots
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE
+from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE
 from polyhead_course.words.language import text
 from tests.polyhead_course import figures
 from tests.polyhead_course.figures import axes_of, bars, clouds, curves, parts, scale, shapes, texts, words
@@ -68,11 +68,6 @@ CURVES = {
         ), float, float,
         [{ORANGE: steps(1.5, 1.75, 1.5, every=10), BLUE: steps(1.5, 0.5, 0.25, every=10)}],
     ),
-    "largest_scores": (
-        lambda: plots.largest_scores({"no_qk_norm": [1.0, 20.0, 80.0], "qk_norm": [2.0, 5.0, 4.0]}, 3.0),
-        float, log10,
-        [{ORANGE: steps(0, 1.301, 1.903), BLUE: steps(0.301, 0.699, 0.602)}],
-    ),
     "learning_rates": (
         lambda: plots.learning_rates([0.001, 0.002, 0.003, 0.0005], warm_up=2), float, float,
         [{BLUE: steps(1, 2, 3, 0.5)}],
@@ -117,13 +112,6 @@ CURVES = {
         ), float, float,
         [{BLUE: [(-1, 1), (0, 2), (2, 4)], ORANGE: [(-1, 1.5), (0, 2.5), (2, 3)]},
          {BLUE: [(-1, 0), (0, 1), (2, 0)], ORANGE: [(-1, 5), (0, 4), (2, 6)]}],
-    ),
-    "time_and_memory": (
-        lambda: plots.time_and_memory(
-            [128, 512, 2048], {"x": [1, 1, 1], "y": [1.5, 2, 1.25]}, {"x": [4, 8, 64], "y": [16, 32, 256]}
-        ), log2, {0: float, 1: log2},
-        [{INK: [(7, 1), (9, 1), (11, 1)], BLUE: [(7, 1.5), (9, 2), (11, 1.25)]},
-         {INK: [(7, 2), (9, 3), (11, 6)], BLUE: [(7, 4), (9, 5), (11, 8)]}],
     ),
 }  # fmt: skip
 

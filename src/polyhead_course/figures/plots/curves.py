@@ -14,7 +14,6 @@ from polyhead.checked import Count, Positive, Size
 from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures.plots.charts import (
     chart,
-    decimal_ticks,
     end_label,
     level_line,
     power_ticks,
@@ -107,28 +106,6 @@ def _add_curves(axes: Axes, curves: Mapping[str, np.ndarray]) -> None:
         label = text(f"curve.{name}")
         axes.plot(range(1, len(heights) + 1), heights, color=colour, marker=marker, markersize=4, label=label)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
-
-
-_NORMS = {"no_qk_norm": ORANGE, "qk_norm": BLUE}
-
-
-@plot
-def largest_scores(curves: Mapping[str, Sequence[float]], bound: float) -> Figure:
-    """Draw the largest score of each training step on a logarithmic axis.
-
-    The curves are "no_qk_norm" and "qk_norm"; the dotted line is the `bound` of the second.
-
-    >>> largest_scores({"no_qk_norm": [1.5, 60.0], "qk_norm": [3.0, 3.25]}, bound=3.5)
-    <polyhead_course.figures.plots.Drawing>
-    """
-    figure, axes = chart(4.5, 3.0, "axis.step", "axis.largest_score")
-    for name, curve in curves.items():
-        exponents = to_log10(to_array(curve))
-        axes.plot(range(len(exponents)), exponents, color=_NORMS[name], label=text(f"curve.{name}"))
-    axes.axhline(round(math.log10(bound), 2), color=_NORMS["qk_norm"], linestyle=":", linewidth=1.4)
-    axes.set(ylim=decimal_ticks(axes), xlim=(0, None))
-    axes.legend(loc="center right", fontsize=9)
-    return figure
 
 
 @plot
@@ -287,35 +264,4 @@ def cache_memory(
     ticks = [length for length in lengths if length > max(lengths) / 8]  # labels that do not overlap
     axes.set_xticks(ticks, [f"{length:,}" for length in ticks])
     axes.legend(loc="upper left", fontsize=9)
-    return figure
-
-
-_FORMS = ((INK, "o"), (BLUE, "s"), (ORANGE, "^"), ("#31a354", "D"), (GREY, "v"))
-
-
-@plot
-def time_and_memory(
-    lengths: Sequence[Size], times: Mapping[str, Array], mebibytes: Mapping[str, Array]
-) -> Figure:
-    """Draw two panels against the length: time as a ratio above, memory on a logarithmic axis below.
-
-    Times and memory are (num_lengths,) for each of at most five forms, whose names are code; the times of the
-    first form are those by which all times are divided.
-
-    >>> time_and_memory([128, 256], {"baseline": [1, 1], "x": [2, 3]}, {"baseline": [1, 2], "x": [4, 16]})
-    <polyhead_course.figures.plots.Drawing>
-    """
-    titles = [text("axis.times"), text("axis.mebibytes")]
-    figure, panels = stacked_charts((4.7, 5.6), titles, text("axis.length"), hspace=0.2)
-    for axes, curves in zip(panels, (times, mebibytes), strict=True):
-        for (form, curve), (colour, marker) in zip(curves.items(), _FORMS, strict=False):
-            heights = to_array(curve).round(3)
-            axes.plot(lengths, heights, color=colour, marker=marker, markersize=5, label=form)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(lengths, [str(length) for length in lengths])
-        axes.minorticks_off()
-    panels[0].set_ylim(bottom=0)
-    panels[1].set_yscale("log", base=2)
-    panels[1].yaxis.set_major_formatter("{x:g}")
-    panels[0].legend(loc="lower left", fontsize=8, labelspacing=0.2, borderaxespad=0.1)
     return figure
