@@ -29,7 +29,7 @@ from polyhead_course.figures.plots.points import weighted_sums, wish_and_hull
 from polyhead_course.figures.plots.positions import (
     position_waves, relative_biases, rotary_arrows, rotary_layouts, score_terms, shuffled_outputs,
 )
-from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, path_lengths, shifted_tokens
+from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, one_query, shifted_tokens
 # fmt: on
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
     "head_weights", "head_writes",
     "heatmap", "joined_projections", "largest_scores", "layer_sublayers", "leak_losses", "learning_rates",
     "loss_by_heads", "loss_curves", "masked_row", "masks", "memory_order", "next_token_bars",
-    "parameter_bars", "path_lengths", "position_losses", "position_waves", "relative_biases",
+    "one_query", "parameter_bars", "position_losses", "position_waves", "relative_biases",
     "removal_curves", "removal_draws", "residual_stream", "rotary_arrows", "rotary_layouts", "score_terms",
     "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "time_and_memory", "token_spread",
     "tokens_seen", "training_progress", "translation_weights", "transpose_path", "view_losses",

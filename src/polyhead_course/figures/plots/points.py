@@ -37,12 +37,16 @@ def convex_hull(points: np.ndarray) -> np.ndarray:
 
 @plot
 def weighted_sums(
-    values: Array, outputs: Array, tokens: Sequence[str], wished: Array | None = None
+    values: Array,
+    outputs: Array,
+    tokens: Sequence[str],
+    wished: Array | None = None,
+    axis_names: Sequence[str] = (),
 ) -> Figure:
     """Draw values as points, the area that their weighted averages can reach, and the outputs in it.
 
     Values and outputs are (num_tokens, 2); at least three values, not all on a line. `tokens` name them.
-    `wished`, (2,), is an output that one would like to have.
+    `wished`, (2,), is an output that one would like to have; `axis_names` are labels of `terms.yml`.
 
     >>> weighted_sums([[0, 0], [4, 0], [1, 3]], [[1, 1], [2, 1], [1, 2]], ["a", "b", "c"], wished=[4, 4])
     <polyhead_course.figures.plots.Drawing>
@@ -66,6 +70,8 @@ def weighted_sums(
                       ha="center", va="top" if below else "bottom")  # fmt: skip
     low, high = shown.min(axis=0), shown.max(axis=0)
     axes.set(xlim=(low[0] - 0.6, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
+    for name, place in zip(axis_names, (axes.set_xlabel, axes.set_ylabel), strict=False):
+        place(text(name))
     axes.legend(loc="upper right", fontsize=9)
     return figure
 
