@@ -72,7 +72,7 @@ def weighted_sums(
     axes.set(xlim=(low[0] - 0.6, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
     for name, place in zip(axis_names, (axes.set_xlabel, axes.set_ylabel), strict=False):
         place(text(name))
-    axes.legend(loc="upper right", fontsize=9)
+    axes.legend(loc="center left", bbox_to_anchor=(0, 1.06), ncol=3, fontsize=9, columnspacing=0.8)
     return figure
 
 
