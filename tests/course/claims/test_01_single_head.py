@@ -64,8 +64,8 @@ def test_without_the_division_most_gradients_vanish_and_some_explode(page):
         low, middle, high = scaled.quantile(shares)
         assert 0.15 < low and high < 0.35
         assert 0.65 < (largest > 0.99).double().mean() < 0.85
-        assert unscaled.quantile(shares)[1] < middle / 10
-        assert unscaled.quantile(shares)[2] > 20 * middle
+        assert unscaled.quantile(shares)[1] < middle / 20
+        assert unscaled.quantile(shares)[2] > 25 * middle
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_without_the_division_most_gradients_vanish_and_some_explode(page):
 )
 def test_without_the_division_another_learning_rate_is_needed(page, divisor, learning_rate, steps, good):
     for seed in SEEDS:
-        assert (page["train"](seed, divisor, learning_rate, steps) > 0.9) == good, seed
+        assert (page["train"](seed, divisor, learning_rate, steps) > 0.8) == good, seed
