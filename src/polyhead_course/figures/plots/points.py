@@ -69,7 +69,7 @@ def weighted_sums(
         axes.annotate(label, point, xytext=(0, -9 if below else 8), textcoords="offset points",
                       ha="center", va="top" if below else "bottom")  # fmt: skip
     low, high = shown.min(axis=0), shown.max(axis=0)
-    axes.set(xlim=(low[0] - 0.6, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
+    axes.set(xlim=(low[0] - 0.9, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
     for name, place in zip(axis_names, (axes.set_xlabel, axes.set_ylabel), strict=False):
         place(text(name))
     axes.legend(loc="center left", bbox_to_anchor=(0, 1.06), ncol=3, fontsize=9, columnspacing=0.8)
