@@ -70,8 +70,7 @@ def weighted_sums(
                       ha="center", va="top" if below else "bottom")  # fmt: skip
     low, high = shown.min(axis=0), shown.max(axis=0)
     axes.set(xlim=(low[0] - 0.9, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
-    for name, place in zip(axis_names, (axes.set_xlabel, axes.set_ylabel), strict=False):
-        place(text(name))
+    axes.set(**{f"{axis}label": text(name) for axis, name in zip("xy", axis_names, strict=False)})
     axes.legend(loc="center left", bbox_to_anchor=(0, 1.06), ncol=3, fontsize=9, columnspacing=0.8)
     return figure
 

@@ -40,6 +40,10 @@ def one_query(weights: Sequence[float], tokens: Sequence[str]) -> Figure:
     return figure
 
 
+_TOKEN_STEP, _TOKEN_SIZE = 0.93, (0.86, 0.34)  # inches: from one token to the next, and the box around one
+_TARGETS_ROW, _INPUTS_ROW = 0.5, 1.35  # how far down the rows are
+
+
 @plot
 def shifted_tokens(tokens: Sequence[str]) -> Figure:
     """Draw the tokens but the last as inputs, and those but the first as targets above them.
