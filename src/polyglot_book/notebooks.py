@@ -40,6 +40,8 @@ def make_notebook(chapter: Chapter) -> NotebookNode:
     for cell in notebook.cells:
         if "hide-cell" in tags(cell):
             cell.metadata |= _new_node(_FOLDED)
+        if "hide-output" in tags(cell):  # a reader predicts it first
+            cell.metadata |= _new_node({"jupyter": {"outputs_hidden": True}})
         if is_starter(cell):  # its output is not stored, so there is nothing to compare
             cell.metadata["tags"] = [*tags(cell), "nbval-ignore-output"]
     notebook.metadata["polyglot_book"] = {"derived_from": chapter.file, "command": NOTEBOOKS}

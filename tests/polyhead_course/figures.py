@@ -105,7 +105,7 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
         *CROSS_TERMS, "sum", "rotary"])}),
     "shuffled_outputs": lambda: plots.shuffled_outputs(OUTPUT, OUTPUT[[3, 1, 2, 0]], sentence(), [3, 1, 2,
         0]),
-    "path_lengths": lambda: plots.path_lengths(sentence()),
+    "one_query": lambda: plots.one_query([0.75, 0.0, 0.0, 0.25], sentence()),
     "temperatures": lambda: plots.temperatures([3.0, 0.0, -1.0, 2.0], sentence(), [0.25, 1, 4]),
     "weighted_sums": lambda: plots.weighted_sums(V, OUTPUT, sentence()),
 }  # fmt: skip

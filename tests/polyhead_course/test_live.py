@@ -98,8 +98,9 @@ def test_hull_holds_values_scores_corners_and_the_wish():
     assert data["wished"] == [2.5, 0.25]
     inside = torch.cat([V, torch.tensor([[2.0, 1.0]])])
     keys = torch.cat([K, K[:1]])
-    without = live.hull(keys, keys, inside, list("pqrst")).data
+    without = live.hull(keys, keys, inside, list("pqrst"), axis_names=["axis.road", "score"]).data
     assert without["wished"] is None
+    assert (data["axis_names"], without["axis_names"]) == ([], ["road", "score"])
     assert sorted(without["corners"]) == sorted(V.tolist())
 
 

@@ -239,13 +239,11 @@ def test_attention_lines_lead_from_the_query_to_the_key_and_are_as_dark_as_the_w
 # ---- sequences
 
 
-def test_recurrence_goes_from_token_to_token_and_attention_at_once():
-    drawing = plots.path_lengths(["p", "q", "r", "s"])
-    assert links(drawing, ORANGE, slack=12) == [("p", "q"), ("q", "r"), ("r", "s"), ("p", "s")]
-    *steps, direct = [line for _, line in lines(drawing)]
-    assert [len(line) for line in steps] == [2, 2, 2]
-    assert max(step[0].y for step in steps) < min(point.y for point in direct)
-    assert text("path.recurrence", steps=3) in words(drawing)
+def test_the_query_has_a_line_to_each_token_with_a_weight():
+    drawing = plots.one_query([0.5, 0.0, 0.25, 0.25], list("pqrs"))
+    assert sorted(links(drawing, BLUE)) == [("p", "s"), ("r", "s"), ("s", "s")]
+    assert words(drawing).count("s") == 2
+    assert {"0.50", "0.00", "0.25", text("query")} <= set(words(drawing))
 
 
 def test_each_target_is_above_its_input_and_the_rows_are_shifted_by_one():

@@ -290,7 +290,8 @@ def test_blind_rows_have_nan_where_there_is_no_number():
 @pytest.mark.parametrize("wished", [None, [2.5, 0.25], [6.0, 4.0]])
 def test_values_outputs_the_wish_and_the_hull_are_in_their_places(wished):
     values, outputs = [[0, 0], [4, 0], [1, 3]], [[1, 1], [2, 0.5], [1.5, 2]]
-    drawing = plots.weighted_sums(values, outputs, ["a", "b", "c"], wished)
+    drawing = plots.weighted_sums(values, outputs, ["a", "b", "c"], wished, ["axis.where", "axis.road"])
+    assert {text("axis.where"), text("axis.road")} <= set(words(drawing))
     (axes,) = axes_of(drawing)
     x, y = scale(axes, "x"), scale(axes, "y")
     expected = {"value": values, "output": outputs} | ({"wish": [wished]} if wished else {})

@@ -13,6 +13,7 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.plots.drawing import to_array
 from polyhead_course.figures.plots.points import convex_hull
+from polyhead_course.words.language import text
 
 _LABELS = (
     "query", "key", "score", "axis.weight", "temperature", "point.value", "point.output", "point.wish",
@@ -27,6 +28,7 @@ def hull(
     value: Float[Tensor, "num_tokens 2"],
     tokens: Sequence[str],
     wished: object | None = None,
+    axis_names: Sequence[str] = (),
 ) -> Explorable:
     """The figure `plots.weighted_sums`, in which the reader moves the output of one query.
 
@@ -36,6 +38,7 @@ def hull(
         value: At least three points, not all on a line.
         tokens: The names of the tokens.
         wished: An output to aim for, (2,).
+        axis_names: What the two coordinates of a value mean, as labels of `terms.yml`.
 
     >>> import torch
     >>> points = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0], [1.0, 1.0]])
@@ -43,10 +46,11 @@ def hull(
     [[0.0, 0.0], [0.0, 4.0], [4.0, 0.0]]
     """
     scores = attention_scores(query, key)
-    figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished)
+    figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished, axis_names)
     points = to_array(value)
     return Explorable(
         "hull", figure, labels=_LABELS, tokens=list(tokens), scores=to_array(scores).tolist(),
         values=points.tolist(), head_dim=query.shape[1], corners=convex_hull(points).tolist(),
         wished=None if wished is None else to_array(wished).tolist(),
+        axis_names=[text(name) for name in axis_names],
     )  # fmt: skip

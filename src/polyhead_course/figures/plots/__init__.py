@@ -31,7 +31,7 @@ from polyhead_course.figures.plots.points import keys_and_query, weighted_sums, 
 from polyhead_course.figures.plots.positions import (
     position_waves, relative_biases, rotary_arrows, rotary_layouts, score_terms, shuffled_outputs,
 )
-from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, path_lengths, shifted_tokens
+from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, one_query, shifted_tokens
 # fmt: on
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
     "five_steps", "flash_tiles", "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas",
     "head_maps", "head_weights", "head_writes", "heatmap", "joined_projections", "keys_and_query",
     "layer_sublayers", "leak_losses", "learning_rates", "loss_curves", "loss_of_runs", "masked_row",
-    "masks", "memory_order", "next_token_bars", "parameter_bars", "path_lengths", "position_losses",
+    "masks", "memory_order", "next_token_bars", "one_query", "parameter_bars", "position_losses",
     "position_waves", "relative_biases", "removal_curves", "removal_draws", "residual_stream",
     "rotary_arrows", "rotary_layouts", "score_terms", "shifted_tokens", "shuffled_outputs",
     "temperatures", "three_uses", "token_spread", "tokens_seen", "training_progress",

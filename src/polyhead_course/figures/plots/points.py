@@ -37,12 +37,16 @@ def convex_hull(points: np.ndarray) -> np.ndarray:
 
 @plot
 def weighted_sums(
-    values: Array, outputs: Array, tokens: Sequence[str], wished: Array | None = None
+    values: Array,
+    outputs: Array,
+    tokens: Sequence[str],
+    wished: Array | None = None,
+    axis_names: Sequence[str] = (),
 ) -> Figure:
     """Draw values as points, the area that their weighted averages can reach, and the outputs in it.
 
     Values and outputs are (num_tokens, 2); at least three values, not all on a line. `tokens` name them.
-    `wished`, (2,), is an output that one would like to have.
+    `wished`, (2,), is an output that one would like to have; `axis_names` are labels of `terms.yml`.
 
     >>> weighted_sums([[0, 0], [4, 0], [1, 3]], [[1, 1], [2, 1], [1, 2]], ["a", "b", "c"], wished=[4, 4])
     <polyhead_course.figures.plots.Drawing>
@@ -65,8 +69,9 @@ def weighted_sums(
         axes.annotate(label, point, xytext=(0, -9 if below else 8), textcoords="offset points",
                       ha="center", va="top" if below else "bottom")  # fmt: skip
     low, high = shown.min(axis=0), shown.max(axis=0)
-    axes.set(xlim=(low[0] - 0.6, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
-    axes.legend(loc="upper right", fontsize=9)
+    axes.set(xlim=(low[0] - 0.9, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
+    axes.set(**{f"{axis}label": text(name) for axis, name in zip("xy", axis_names, strict=False)})
+    axes.legend(loc="center left", bbox_to_anchor=(0, 1.06), ncol=3, fontsize=9, columnspacing=0.8)
     return figure
 
 

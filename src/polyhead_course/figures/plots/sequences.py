@@ -19,26 +19,24 @@ _INPUT, _OUTPUT, _MODEL = "#c6dbef", "#fdd0a2", "#d9d9d9"
 
 
 @plot
-def path_lengths(tokens: Sequence[str]) -> Figure:
-    """Draw the path from the first token to the last: by steps in a recurrent network, direct in attention.
+def one_query(weights: Sequence[float], tokens: Sequence[str]) -> Figure:
+    """Draw the last token as a query: a line to each token, the wider the larger its weight, (num_tokens,).
 
-    >>> path_lengths(["b", "a", "d"])
+    >>> one_query([0.75, 0.0, 0.25], ["b", "a", "d"])
     <polyhead_course.figures.plots.Drawing>
     """
     width = 4.7
-    figure, axes = canvas(width, 2.3)
+    figure, axes = canvas(width, 1.8)
     pitch = width / len(tokens)
-    size = (0.78 * pitch, 0.34)
-    middles = [pitch * (number + 0.5) for number in range(len(tokens))]
-    for name, title, middle in (("recurrence", 0.12, 0.62), ("attention", 1.12, 1.95)):
-        label = text(f"path.{name}", steps=len(tokens) - 1)
-        axes.text(0.05, title, label, va="center", color=INK, fontsize=10)
-        for x, token in zip(middles, tokens, strict=True):
-            box(axes, (x, middle), size, token, "#c6dbef", fontsize=8.5)
-    for start, end in itertools.pairwise(middles):
-        arrow(axes, [(start + size[0] / 2, 0.62), (end - size[0] / 2, 0.62)], ORANGE, 2.0)
-    first, last = middles[0], middles[-1]
-    arrow(axes, [(first, 1.78), (first, 1.42), (last, 1.42), (last, 1.78)], ORANGE, 2.0)
+    size, end = (0.84 * pitch, 0.34), (width - pitch / 2, 1.4)
+    for number, (weight, token) in enumerate(zip(weights, tokens, strict=True)):
+        middle = pitch * (number + 0.5)
+        if weight:
+            axes.plot([middle, end[0]], [0.62, end[1]], color=BLUE, linewidth=12 * weight, zorder=1)
+        box(axes, (middle, 0.45), size, token, _INPUT, fontsize=8.5)
+        axes.text(middle, 0.12, f"{weight:.2f}", ha="center", va="center", color=INK, fontsize=10)
+    box(axes, end, size, tokens[-1], _OUTPUT, fontsize=8.5)
+    axes.text(end[0] - 0.6 * pitch, end[1], text("query"), ha="right", va="center", color=INK, fontsize=10)
     return figure
 
 
