@@ -58,11 +58,20 @@ def of_the_copier(model: DecoderOnly, rows: Tensor) -> dict[str, float]:
         model(other)
     with replace_outputs(model, {head: outputs[head]}):
         patched = accuracy(model, rows)
+    rotated = torch.cat((rows[:, :LENGTH].roll(1, dims=1), rows[:, LENGTH:]), dim=1)
+    with head_outputs(model) as outputs:
+        model(rotated)
+    with replace_outputs(model, {head: outputs[head]}):
+        written = model(rows)[:, LENGTH:-1].argmax(dim=-1)
+    # Which letter follows the next one? That of the first twelve which is two after the letter read.
+    places = (rows[:, LENGTH:-1, None] == rows[:, None, :LENGTH]).double().argmax(dim=-1) + 2
+    later = rows.gather(1, places.clamp(max=LENGTH - 1)) == written
     match, copy = (table.argmax(dim=1) == torch.arange(26) for table in circuits(model))
     return {
         "previous": share(first, keys["previous"]).item(),
         "induction": share(second, keys["induction"]).item(),
-        "match": match.double().mean().item(), "copy": copy.double().mean().item(), "patched": patched,
+        "match": match.double().mean().item(), "copy": copy.double().mean().item(),
+        "patched": patched, "two later": later[places < LENGTH].double().mean().item(),
     }  # fmt: skip
 
 

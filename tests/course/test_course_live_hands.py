@@ -158,6 +158,7 @@ def test_the_atlas_says_that_its_weights_do_not_come_and_asks_again(window: Brow
 
 STATE = {
     "atlas": ("#atlas-figure~h=17,3&t=3&q=9&x=0", ".live-row-now"),
+    "copier": ("#copier-live~s=2&q=14&o=1", ".live-now"),
     "hull": ("#weighted-sums-figure~q=0&s=1,2,-3,0.5&t=2&d=64&raw=1", ".live-now"),
     "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2", ".live-answers"),
     "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
@@ -166,6 +167,7 @@ STATE = {
 }
 SHOWN = {
     "atlas": "“Your”",
+    "copier": "Letter 15",
     "hull": "T2",
     "mask": "NaN",
     "path": "[6, 2, 1]",
@@ -173,7 +175,7 @@ SHOWN = {
     "decoding": "76",
 }
 FIRST = {
-    "atlas": ".live-atlas button",
+    "atlas": ".live-atlas button", "copier": ".live-copier button",
     "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",
     "translator": ".live-switches button", "decoding": ".live-buttons button:nth-child(2)",
 }  # fmt: skip

@@ -30,6 +30,7 @@ from tests.polyhead_course.figures import DOTS, OUTPUT, K, Q, V
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
     "atlas": lambda: plots.head_atlas(np.array([row.kind for row in atlas()]).reshape(30, 9).tolist()),
+    "copier": lambda: picture_of_the_copier(EXPLORABLES["copier"]().data),
     "decoding": lambda: plots.cache_triangle(["<s>", *sentence()], 3),
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
@@ -37,6 +38,11 @@ FIGURES = {
     "translator": lambda: weights_of(translate("Friday, November 20, 2026", "zh-TW")),
 }
 EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
+
+
+def picture_of_the_copier(data):
+    names = [text("live.copier_head", layer=layer) for layer in (0, 1)]
+    return plots.attention_lines(torch.tensor(data["weights"][0][4]) / 100, data["texts"][4], names)
 
 
 def weights_of(translation):

@@ -1,6 +1,7 @@
 """Interactive figures: on the site a script runs them, in a notebook and on paper they are pictures."""
 
 from polyhead_course.figures.live.atlas import atlas
+from polyhead_course.figures.live.copier import copier
 from polyhead_course.figures.live.decoding import decoding
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.live.hull import hull
@@ -8,4 +9,4 @@ from polyhead_course.figures.live.mask import mask
 from polyhead_course.figures.live.path import path
 from polyhead_course.figures.live.translator import translator
 
-__all__ = ["Explorable", "atlas", "decoding", "hull", "mask", "path", "translator"]
+__all__ = ["Explorable", "atlas", "copier", "decoding", "hull", "mask", "path", "translator"]

@@ -8,7 +8,7 @@ from polyhead_course.figures.plots.bars import (
 )
 from polyhead_course.figures.plots.curves import (
     activation_curves, cache_memory, decode_cost, distance_products, gradient_by_layer,
-    gradient_quantiles, largest_scores, removal_curves, removal_draws, time_and_memory, token_spread,
+    gradient_quantiles, largest_scores, removal_draws, time_and_memory, token_spread,
 )
 from polyhead_course.figures.plots.drawing import Drawing
 from polyhead_course.figures.plots.heads import (
@@ -16,14 +16,14 @@ from polyhead_course.figures.plots.heads import (
 )
 from polyhead_course.figures.plots.layers import concat_blocks, layer_sublayers, residual_stream
 from polyhead_course.figures.plots.losses import (
-    leak_losses, learning_rates, loss_by_heads, loss_curves, position_losses, training_progress,
+    leak_losses, learning_rates, loss_by_heads, loss_curves, loss_runs, position_losses, training_progress,
     view_losses,
 )
 from polyhead_course.figures.plots.masks import (
     cache_alignment, cache_triangle, future_rows, masks, three_uses, window_reach,
 )
 from polyhead_course.figures.plots.matrices import (
-    bug_matrix, cross_heads, five_steps, head_atlas, head_maps, head_weights, heatmap, translation_weights,
+    bug_matrix, cross_heads, five_steps, head_atlas, head_weights, heatmap, translation_weights,
 )
 from polyhead_course.figures.plots.points import weighted_sums, wish_and_hull
 from polyhead_course.figures.plots.positions import (
@@ -36,12 +36,11 @@ __all__ = [
     "Drawing", "activation_curves", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
     "cache_alignment", "cache_bars", "cache_memory", "cache_triangle", "concat_blocks", "course_map",
     "cross_heads", "decode_cost", "decode_timeline", "distance_products", "family_tree", "five_steps",
-    "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_maps",
-    "head_weights", "head_writes",
+    "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_weights", "head_writes",
     "heatmap", "joined_projections", "largest_scores", "layer_sublayers", "leak_losses", "learning_rates",
-    "loss_by_heads", "loss_curves", "masked_row", "masks", "memory_order", "next_token_bars",
+    "loss_by_heads", "loss_curves", "loss_runs", "masked_row", "masks", "memory_order", "next_token_bars",
     "parameter_bars", "path_lengths", "position_losses", "position_waves", "relative_biases",
-    "removal_curves", "removal_draws", "residual_stream", "rotary_arrows", "rotary_layouts", "score_terms",
+    "removal_draws", "residual_stream", "rotary_arrows", "rotary_layouts", "score_terms",
     "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "time_and_memory", "token_spread",
     "tokens_seen", "training_progress", "translation_weights", "transpose_path", "view_losses",
     "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",

@@ -144,6 +144,27 @@ def loss_by_heads(curves: Mapping[int, Array]) -> Figure:
 
 
 @plot
+def loss_runs(curves: Mapping[str, Array], every: Size, guessing: Positive) -> Figure:
+    """Draw the losses of several runs of each of two models, (num_runs, num_points), as thin lines.
+
+    Models go by the names "two layers" and "one layer"; the dotted line is the loss of `guessing`.
+
+    >>> loss_runs({"two layers": [[3.0, 0.1], [3.0, 0.2]]}, every=10, guessing=1.9)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.6, 3.0, "axis.step", "axis.loss")
+    for (name, runs), colour in zip(curves.items(), (BLUE, ORANGE), strict=False):
+        for losses in to_array(runs).round(2):
+            axes.plot(every * np.arange(len(losses)), losses, color=colour, linewidth=0.8)
+        axes.plot([], color=colour, label=text(f"curve.{name.replace(' ', '_')}"))
+    end = every * (len(losses) - 1)
+    level_line(axes, round(guessing, 2), "guessing", end)
+    axes.set(xlim=(0, end), ylim=(0, None))
+    axes.legend(loc="best", fontsize=9)
+    return figure
+
+
+@plot
 def view_losses(transposed: Array, viewed: Array, every: Size = 1) -> Figure:
     """Draw the losses of two models in training, each number `every` steps after the last.
 
