@@ -1,4 +1,4 @@
-"""Train models of attention alone to copy, ten seeds and ten more: the table and the checkpoint of chapter 11."""
+"""Train models of attention alone to copy, twenty seeds each: the table and the checkpoint of chapter 11."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def trained(form: str, seed: int) -> tuple[DecoderOnly, list[float]]:
 
 @torch.no_grad()
 def circuits(model: DecoderOnly) -> tuple[Tensor, Tensor]:
-    """Compute two tables of a copier, (26, 26): what the second head looks for, and what it makes probable."""
+    """Compute two tables, (26, 26): what the second head looks for, and what it makes probable."""
     first, second = (layer.self_attention for layer in model.decoder.layers)  # type: ignore[union-attr]
     E = model.embedding.tokens.weight
     (_, _, V0), (Q1, K1, V1) = (each.input_projection.weight.mT.chunk(3, dim=1) for each in (first, second))

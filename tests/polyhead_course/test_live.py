@@ -42,7 +42,7 @@ EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
 
 def picture_of_the_copier(data):
     names = [text("live.copier_head", layer=layer) for layer in (0, 1)]
-    return plots.attention_lines(torch.tensor(data["weights"][0][4]) / 100, data["texts"][4], names)
+    return plots.attention_lines(torch.tensor(data["weights"][0][4]) / 100, list(data["texts"][4]), names)
 
 
 def weights_of(translation):

@@ -52,6 +52,7 @@ def texts(number: int, generator: torch.Generator) -> Int[Tensor, "number 18"]:
 
     >>> [row] = texts(1, torch.Generator().manual_seed(0)).tolist()
     >>> "".join(LETTERS[each] for each in row)
+    'mcdsntoekwlycdsnto'
     """
     first = torch.rand(number, len(LETTERS), generator=generator).argsort(dim=1)[:, :LENGTH]
     start = torch.randint(LENGTH - AGAIN + 1, (number, 1), generator=generator)

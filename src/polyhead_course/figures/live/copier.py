@@ -39,7 +39,7 @@ def copier(model: DecoderOnly, word: str) -> Explorable:
         written.append(["".join(LETTERS[each] for each in row) for row in best.tolist()])
         weights.append((100 * layers).round().int().tolist())
     names = [text("live.copier_head", layer=layer) for layer in range(2)]
+    figure = plots.attention_lines(torch.tensor(weights[0][4]) / 100, list(rows[4]), names)
     return Explorable(
-        "copier", plots.attention_lines(torch.tensor(weights[0][4]) / 100, rows[4], names), labels=_LABELS, texts=rows,
-        length=LENGTH, written=written, weights=weights[:2],
-    )  # fmt: skip
+        "copier", figure, labels=_LABELS, texts=rows, length=LENGTH, written=written, weights=weights[:2]
+    )
