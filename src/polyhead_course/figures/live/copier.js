@@ -38,7 +38,7 @@ export const render = ({ model, el }) => {
     switches.forEach((button, layer) => press(button, !((o >> layer) & 1)));
     letters.forEach((button, place) => { button.textContent = text[place]; press(button, place === q); });
     const rows = weights[o & 1][s].map((layer) => layer[q]);
-    tiles.forEach((line, layer) => line.forEach((tile, key) => tile.style.setProperty("--live-share", `${(o >> layer) & 1 ? 0 : rows[layer][key]}%`)));
+    tiles.forEach((line, layer) => line.forEach((tile, key) => tile.style.setProperty("--live-share", `${rows[layer][key]}%`)));
     focus(0, q);
     const [first, second] = rows.map((row) => row.indexOf(Math.max(...row)));
     const looks = filled(labels["live.copier_looks"], {
