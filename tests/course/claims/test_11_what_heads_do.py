@@ -45,7 +45,8 @@ def test_dropout_makes_heads_that_can_be_spared(seeds):
         means[form] = [
             mean(t.measures["accuracy"] for t in draws if t.measures["seed"] == seed) for seed in seeds
         ]
-    assert max(means["without dropout"]) < min(means["with dropout"])
+    assert mean(means["without dropout"]) + 0.05 < mean(means["with dropout"])
+    assert sorted(means["without dropout"])[-2] < min(means["with dropout"])  # 9 of 10 are below all others
 
 
 @BOTH
@@ -53,7 +54,8 @@ def test_heads_chosen_on_half_of_the_queries_cost_less_than_random_ones_on_the_o
     found = [t.measures for t in trials("halves") if t.measures["draw"] in seeds]
     assert len(found) == 10
     assert -0.05 < mean(each["others"] for each in found) < 0
-    assert mean(each["random"] for each in found) < mean(each["others"] for each in found)
+    assert sum(each["random"] < each["others"] for each in found) >= 9
+    assert mean(each["random"] for each in found) < 2 * mean(each["others"] for each in found)
 
 
 def test_the_stored_table_and_model_are_those_of_the_training():
