@@ -227,10 +227,10 @@ def halves() -> list[Trial]:
 
     whole = reciprocal_ranks([])
     for draw in (*range(DRAWS), *range(100, 100 + DRAWS)):
-        blocks = torch.arange(len(pairs)).split(10)
-        order = random.Random(draw).sample(range(len(blocks)), len(blocks))
-        half, others = (torch.cat([blocks[i] for i in side]) for side in (order[::2], order[1::2]))
-        batches = [[pairs[i] for i in rows] for rows in half.split(10)]
+        blocks = [list(range(start, start + 10)) for start in range(0, len(pairs), 10)]
+        order = random.Random(draw).sample(blocks, len(blocks))
+        half, others = (sum(side, []) for side in (order[::2], order[1::2]))
+        batches = [[pairs[i] for i in block] for block in order[::2]]
         scores = by_layer(importance(model, lambda batch: loss(model, batch), batches))
         least = sorted(scores, key=scores.__getitem__)[:22]
         chosen = reciprocal_ranks(least) - whole

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import random
+from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from experiments.command import run_command
 from experiments.heads import FOLDER, report, write_trials
 from polyhead.checkpoint import save
+from polyhead.decoder import DecoderLayer
 from polyhead.heads import Head, ablate, all_heads, head_outputs, pattern_keys, replace_outputs, share
 from polyhead.transformer import DecoderOnly
 from polyhead_course.models.head_experiments import Trial
@@ -39,11 +41,12 @@ def trained(form: str, seed: int) -> tuple[DecoderOnly, list[float]]:
 @torch.no_grad()
 def circuits(model: DecoderOnly) -> tuple[Tensor, Tensor]:
     """Compute two tables, (26, 26): what the second head looks for, and what it makes probable."""
-    first, second = (layer.self_attention for layer in model.decoder.layers)  # type: ignore[union-attr]
-    E = model.embedding.tokens.weight
+    layers = cast(list[DecoderLayer], model.decoder.layers)
+    first, second = (layer.self_attention for layer in layers)
+    E, output = model.embedding.tokens.weight, cast(nn.Linear, model.output)
     (_, _, V0), (Q1, K1, V1) = (each.input_projection.weight.mT.chunk(3, dim=1) for each in (first, second))
     O0, O1 = first.output_projection.weight.mT, second.output_projection.weight.mT
-    return (E @ Q1) @ (E @ V0 @ O0 @ K1).mT / 32**0.5, E @ V1 @ O1 @ model.output.weight.mT
+    return (E @ Q1) @ (E @ V0 @ O0 @ K1).mT / 32**0.5, E @ V1 @ O1 @ output.weight.mT
 
 
 @torch.no_grad()

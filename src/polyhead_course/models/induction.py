@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from importlib import resources
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from polyhead.checkpoint import load
-from polyhead.decoder import Decoder
+from polyhead.decoder import Decoder, DecoderLayer
 from polyhead.embedding import TokenEmbedding
 from polyhead.positions import LearnedPositions
 from polyhead.transformer import DecoderOnly
@@ -39,9 +40,9 @@ def attention_only(num_layers: int, num_heads: int, dropout: float = 0.0) -> Dec
     """
     options = {"ffn_dim": 1, "norm_first": True, "attention_bias": False, "dropout": dropout}
     decoder = Decoder(num_layers, 32, num_heads, cross_attention=False, **options)  # type: ignore[arg-type]
-    for layer in decoder.layers:
-        layer.feed_forward = Zeros()
-        layer.self_residual.norm = layer.feed_forward_residual.norm = nn.Identity()
+    for layer in cast(list[DecoderLayer], decoder.layers):
+        layer.feed_forward = Zeros()  # type: ignore[assignment]
+        layer.self_residual.norm = layer.feed_forward_residual.norm = nn.Identity()  # type: ignore[assignment]
     decoder.norm = nn.Identity()  # type: ignore[assignment]
     embedding = TokenEmbedding(len(LETTERS), 32, LearnedPositions(LENGTH + AGAIN, 32))
     return DecoderOnly(embedding, decoder, nn.Linear(32, len(LETTERS), bias=False))
@@ -71,7 +72,7 @@ def train(model: DecoderOnly, seed: int, steps: int = 400) -> list[float]:
         rows = texts(64, generator)
         loss = F.cross_entropy(model(rows)[:, LENGTH:-1].mT, rows[:, LENGTH + 1 :])
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         losses.append(loss.item())
     return losses
