@@ -229,7 +229,7 @@ def halves() -> list[Trial]:
     for draw in (*range(DRAWS), *range(100, 100 + DRAWS)):
         blocks = [list(range(start, start + 10)) for start in range(0, len(pairs), 10)]
         order = random.Random(draw).sample(blocks, len(blocks))
-        half, others = (sum(side, []) for side in (order[::2], order[1::2]))
+        half, others = ([i for block in side for i in block] for side in (order[::2], order[1::2]))
         batches = [[pairs[i] for i in block] for block in order[::2]]
         scores = by_layer(importance(model, lambda batch: loss(model, batch), batches))
         least = sorted(scores, key=scores.__getitem__)[:22]

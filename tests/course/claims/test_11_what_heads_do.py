@@ -74,3 +74,11 @@ def test_no_head_of_the_copier_can_be_missing():
     for head in all_heads(copier):
         with ablate(copier, [head]):
             assert accuracy(copier, rows) < 0.25
+
+
+def test_the_translator_can_spare_each_head_and_not_all():
+    found = {"single": [], "all": []}
+    for trial in trials("translator"):
+        found.get(trial.experiment, []).append(trial.measures["exact_match"])
+    assert len(found["single"]) == 24 and min(found["single"]) == 1
+    assert found["all"] == [0]
