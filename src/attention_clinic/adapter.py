@@ -289,12 +289,13 @@ def is_meant_causal(decoder: Any) -> bool | None:
         if pattern.search(type(decoder).__name__):
             return causal
     generates = any(hasattr(decoder, name) for name in ("generate", "new_cache"))
-    triangles = any(_is_triangle(buffer) for buffer in decoder.buffers())
+    triangles = any(map(is_triangle, decoder.buffers()))
     return True if generates or triangles or DecoderAdapter(decoder).takes("cache") else None
 
 
-def _is_triangle(buffer: Tensor) -> bool:
-    if buffer.ndim < 2 or buffer.shape[-1] != buffer.shape[-2] or buffer.shape[-1] < 2:
+def is_triangle(buffer: Tensor) -> bool:
+    """Whether a square table has something above its diagonal or below it, and not on both sides."""
+    if buffer.ndim < 2 or buffer.shape[-1] != buffer.shape[-2]:
         return False
-    seen = (buffer.isfinite() & (buffer != 0)).reshape(-1, *buffer.shape[-2:])[0]
-    return torch.equal(seen, seen.tril()) or torch.equal(seen, seen.triu())
+    table = buffer.reshape(-1, *buffer.shape[-2:])[0]
+    return bool(table.triu(1).any()) != bool(table.tril(-1).any())

@@ -85,6 +85,11 @@ class Binding:
         """The roles that have a default."""
         return {role for role, each in self.parameters.items() if each.default is not each.empty}
 
+    @property
+    def required(self) -> set[str]:
+        """The roles that have none."""
+        return self.accepts - self.optional
+
     def arguments(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the keyword arguments of a call; a required one that is not given is None."""
         args, kwargs = [], {}
@@ -157,7 +162,7 @@ class Subject(Binding):
         unknown = [role for role in inputs if role not in _DISPENSABLE | self.accepts]
         if unknown:
             raise TypeError(f"it takes no argument for {', '.join(unknown)}")
-        self.trial.guessed |= self.accepts - self.optional - inputs.keys()
+        self.trial.guessed |= self.required - inputs.keys()
         args, kwargs = self.arguments(inputs)
         with WithoutDropout() if self.without_dropout else contextlib.nullcontext():
             output = self.function(*args, **kwargs)

@@ -56,6 +56,18 @@ def choices(*stages: Iterable[tuple[str, Any]], most: int | None = None) -> Iter
             yield names, [thing for _, thing in chosen]
 
 
+def staged(
+    inputs: Mapping[str, Any], compute: Callable[..., Tensor], *stages: Any, most: int | None = None
+) -> Case:
+    """What the first thing of each stage gives is right; what others give are mistakes; see `choices`."""
+    stages = tuple([*stage] for stage in stages)
+
+    def mistakes() -> Named:
+        yield from ((names, compute(*chosen)) for names, chosen in choices(*stages, most=most))
+
+    return Case(inputs, compute(*(stage[0][1] for stage in stages)), mistakes)
+
+
 def samples(*shapes: tuple[int, ...], digits: int | None = None) -> list[Tensor]:
     """Random tensors, always the same, rounded to `digits` for evidence that people read."""
     generator = torch.Generator().manual_seed(0)

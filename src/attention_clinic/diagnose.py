@@ -82,8 +82,8 @@ def diagnose(
             return diagnosis
         diagnoses.append(diagnosis)
     best = min(diagnoses, key=distance)
-    if kind is None and len(kinds) > 1 and distance(best) > NUMBERS_DIFFER:
-        return _of_unknown_kind(best, kinds)
+    if kind is None and distance(best) > NUMBERS_DIFFER - _may_differ(candidate, best.kind, kinds):
+        return best if _is_sure(candidate, kinds) else _of_unknown_kind(best, kinds)
     return best
 
 
@@ -171,7 +171,7 @@ def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Findi
 def _of_unknown_kind(best: Diagnosis, kinds: list[str]) -> Diagnosis:
     """The diagnosis of what may be of several kinds, where even the best does not explain the results."""
     errors = [each.details for each in (*best.bugs, *best.doubts) if each.name in ("raises", "not_called")]
-    name, details = ("not_called", errors[0]) if errors else ("not_compared", {})
+    name, details = ("not_called", errors[0]) if errors else ("unknown_kind", {})
     doubt = Finding(name, details=details, wording=best.wording)
     question = "kind=" + " or ".join(f'"{kind}"' for kind in kinds)
     return replace(
@@ -180,6 +180,22 @@ def _of_unknown_kind(best: Diagnosis, kinds: list[str]) -> Diagnosis:
 
 
 # ---- which kind it is
+
+
+def _is_sure(candidate: Any, kinds: list[str]) -> bool:
+    """Whether it can be of one kind alone."""
+    return len(kinds) == 1 and not (kinds == ["sinusoidal"] and positions.is_learned(candidate))
+
+
+def _may_differ(candidate: Any, kind: str, kinds: list[str]) -> bool:
+    """Whether other numbers than those of a kind say no more than that it is another kind."""
+    is_usual = _is_usual(candidate, kind) or not _matches(candidate, KINDS[kind])
+    return not _is_sure(candidate, kinds) and (len(kinds) == 1 or not is_usual)
+
+
+def _is_usual(candidate: Any, kind: str) -> bool:
+    """Whether its arguments have the names of a kind's first form."""
+    return _matches(candidate, KINDS[kind]._replace(also=()))
 
 
 def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> list[str]:
@@ -201,6 +217,7 @@ def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> li
     names = [name for name in KINDS if kind is None or name.endswith("_mask")]
     names = [name for name in names if name not in ("encoder", "layer")]  # which are modules
     by_name = [name for name in names if _matches(candidate, KINDS[name])]
+    by_name.sort(key=lambda name: not _is_usual(candidate, name))
     by_position = [name for name in names if name != "decoder"]  # its argument has a name
     num_required = sum(p.default is p.empty for p in parameters)
     by_number = [name for name in by_position if len(KINDS[name].required) == num_required]

@@ -121,6 +121,21 @@ def gap(expected: Tensor, actual: Tensor, least: float = 1e-5) -> Deviation:
     return found
 
 
+def moved(plain: Tensor, other: Tensor) -> list[bool]:
+    """Whether the numbers of each token, (num_tokens, size), are others; see `gap`.
+
+    Example:
+        >>> moved(torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0], [2.5]]))
+        [False, True]
+    """
+    return [bool(gap(*pair)) for pair in zip(plain, other, strict=True)]
+
+
+def last_moved(plain: Tensor, other: Tensor) -> int:
+    """The number of the last token whose numbers are others; 0 if there is none."""
+    return max((place for place, is_other in enumerate(moved(plain, other)) if is_other), default=0)
+
+
 @Law
 def twice(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Two equal calls in evaluation are equal. This law comes first: without it no other can hold."""
@@ -217,14 +232,17 @@ def docs(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
 
 @Law
 def reach(decoder: DecoderAdapter, ids: Tensor) -> float | None:
-    """What a token changes ends after num_layers · (window - 1) tokens: by how many it is off."""
+    """What a token changes ends after num_layers · (window - 1) tokens: by how many it is off.
+
+    Any difference shows that a change comes so far, and only one beyond rounding that it comes too far.
+    """
     window, num_layers = (getattr(decoder.decoder, name, None) for name in ("window", "num_layers"))
     if not window or window == math.inf or not num_layers:
         return None
     first = ids[:1, :1].expand(1, num_layers * (window + 1) + 1)
-    moved = (decoder(first) != decoder(other_tokens(first, 0, 1))).any(dim=-1)[0]
-    last = max([0, *moved.nonzero().flatten().tolist()])
-    return float(abs(last - num_layers * (window - 1)))
+    plain, other = decoder(first)[0], decoder(other_tokens(first, 0, 1))[0]
+    end, felt = num_layers * (window - 1), (plain != other).any(dim=-1).nonzero().flatten().tolist()
+    return float(max(last_moved(plain, other) - end, end - max([0, *felt]), 0))
 
 
 @Law
@@ -273,8 +291,9 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | Non
     finally:
         for hook in hooks:
             hook.remove()
-    moved = (outputs[0] != outputs[1]).any(dim=-1).flatten(0, -2).any(dim=0)
-    return None if moved[-1] else max([0, *moved.nonzero().flatten().tolist()]) + 1
+    plain, other = (output.flatten(0, -3).transpose(0, 1).flatten(1) for output in outputs)
+    last = last_moved(plain, other)
+    return None if last == length - 1 else last + 1
 
 
 @Law

@@ -149,7 +149,7 @@ def test_any_mask_is_found_among_the_masks():
 
 @pytest.mark.parametrize(
     ("candidate", "doubt"),
-    [(lambda a, b: None, "not_compared"), (lambda a, b: a.no_such_thing, "not_called")],
+    [(lambda a, b: None, "unknown_kind"), (lambda a, b: a.no_such_thing, "not_called")],
 )
 def test_a_kind_that_cannot_be_told_is_asked_for(candidate, doubt):
     diagnosis = clinic.diagnose(candidate, causal=True)

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import attention_clinic as clinic
+from attention_clinic import planted
 from polyhead import RotaryPositions
 
 
@@ -466,3 +467,244 @@ def test_a_table_may_have_dimensions_of_size_one():
 
     assert clinic.diagnose(subsequent_mask, "causal_mask")
     assert clinic.diagnose(lambda size: ~subsequent_mask(size), "causal_mask").names == ("mask_inverted",)
+
+
+# ---- classes
+
+
+class PartialNorm(nn.Module):
+    def __init__(self, width, dim=-1, p=-1.0, eps=1e-6):
+        super().__init__()
+        self.dim, self.p, self.eps = dim, p, eps
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        part = x if self.p < 0 else x[..., : int(self.p * x.shape[-1])]
+        return self.weight * x * torch.rsqrt(part.square().mean(self.dim, keepdim=True) + self.eps)
+
+
+class PartialRMSNorm(PartialNorm):
+    def __init__(self, features, dim=-1, p=-1.0, eps=1e-6):
+        super().__init__(features, dim, p, eps)
+
+
+@pytest.mark.parametrize("norm", [PartialNorm, PartialRMSNorm])
+def test_a_norm_keeps_its_defaults(norm):
+    assert clinic.diagnose(norm).kind in ("layer_norm", "rms_norm")
+    assert clinic.diagnose(norm, "rms_norm").verdict != "ill"
+    assert clinic.diagnose(PartialRMSNorm)
+
+
+class Memory(nn.Module):
+    def __init__(self, init_keys):
+        super().__init__()
+        self.keys = nn.Parameter(init_keys.clone())
+
+
+class Stack(nn.Module):
+    def __init__(self, layer, num_layers):
+        super().__init__()
+        self.layers = nn.ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
+
+
+class FromObject(nn.Module):
+    def __init__(self, d_model, d_k):
+        super().__init__()
+        self.layer = nn.Linear(d_model, d_k.size)
+
+
+@pytest.mark.parametrize("made", [Memory, Stack, FromObject])
+def test_a_class_that_is_made_from_what_nobody_knows_is_not_blamed(made):
+    diagnosis = clinic.diagnose(made)
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("not_called",))
+    assert diagnosis.question == f"candidate={made.__name__}(…)"
+
+
+# ---- token ids
+
+
+def triangle(seq):
+    return torch.ones(1, seq.size(1), seq.size(1)).tril().bool()
+
+
+def target_mask(trg):
+    return (trg != 0)[:, None, None] & triangle(trg)
+
+
+def key_mask(seq, pad_idx):
+    return (seq != pad_idx).unsqueeze(-2)
+
+
+def padding(seq):
+    return seq.eq(0)[:, None].expand(-1, seq.shape[1], -1)
+
+
+def waves(token_ids):
+    angles = torch.arange(token_ids.shape[1])[:, None] / 1e4 ** (torch.arange(0, 16, 2) / 16)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+
+class Maker:
+    def make(self, src):
+        return triangle(src)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "notes"),
+    [
+        (triangle, "causal_mask", ()), (target_mask, "causal_mask", ()), (Maker().make, "causal_mask", ()),
+        (lambda seq: ~triangle(seq), "causal_mask", ("mask_hides",)), (key_mask, "padding_mask", ()),
+        (padding, "padding_mask", ("mask_hides",)), (waves, "sinusoidal", ()),
+    ],
+)  # fmt: skip
+def test_what_takes_token_ids_is_recognized(function, kind, notes):
+    diagnosis = clinic.diagnose(function)
+    assert (diagnosis.verdict, diagnosis.kind, diagnosis.names) == ("healthy", kind, notes), str(diagnosis)
+
+
+def test_what_takes_token_ids_and_is_wrong_is_named():
+    assert clinic.diagnose(lambda seq: triangle(seq).mT).names == ("causal_upper",)
+    assert clinic.diagnose(lambda seq: triangle(seq).tril(-1)).names == ("causal_strict",)
+    assert clinic.diagnose(lambda seq: (seq != 0).flip(1)).names == ("padding_wrong_side",)
+
+
+class LearnedPositions(nn.Module):
+    def __init__(self, vocab_size=50, width=16):
+        super().__init__()
+        self.table = nn.Embedding(vocab_size, width)
+
+    def forward(self, ids):
+        return self.table(torch.arange(ids.shape[1]))[None]
+
+
+class OtherPositions(LearnedPositions):
+    def forward(self, tokens):
+        return self.table.weight[: tokens.shape[1]]
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        LearnedPositions(), OtherPositions(), OtherPositions, lambda tokens: tokens.float(),
+        lambda seq: torch.ones(seq.shape[1], seq.shape[1]).triu(1).byte(),
+    ],
+)  # fmt: skip
+def test_what_takes_token_ids_and_is_unknown_is_not_blamed(candidate):
+    diagnosis = clinic.diagnose(candidate)
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("unknown_kind",)), str(diagnosis)
+    assert '"sinusoidal"' in diagnosis.question
+
+
+# ---- masks that must be there
+
+
+class NeedsMask(Heads):
+    """True is hidden, and the mask is repeated for each head."""
+
+    def heads_of(self, mask):
+        assert mask.ndim == 3
+        return mask.unsqueeze(1).repeat(1, self.num_heads, 1, 1)
+
+    def forward(self, q, k, v, attn_mask):
+        q, k, v = self.split(self.q(q)), self.split(self.k(k)), self.split(self.v(v))
+        hidden = self.heads_of(attn_mask)
+        assert hidden.shape == (q @ k.mT).shape
+        return self.o(plain(q, k, v, hidden, self.scale).transpose(1, 2).flatten(2))
+
+
+class NeedsMaskOfHeads(NeedsMask):
+    def heads_of(self, mask):
+        return mask
+
+
+@pytest.mark.parametrize("module", [NeedsMask, NeedsMaskOfHeads])
+def test_a_mask_that_must_be_there_is_given_in_the_shape_that_runs(module):
+    assert clinic.diagnose(module()).names == ("mask_hides",)
+    assert clinic.diagnose(module(scale=1.0)).names == ("unscaled", "mask_hides")
+
+
+# ---- rotary positions
+
+
+def turned(x, angles):
+    first, second = x.chunk(2, dim=-1)
+    return x * angles.cos() + torch.cat((-second, first), dim=-1) * angles.sin()
+
+
+def angles_of(places, size):
+    return (places[:, None] / 1e4 ** (torch.arange(0, size, 2) / size)).repeat(1, 2)[:, None, None]
+
+
+class RotaryOfSequences(nn.Module):
+    def forward(self, x):
+        return turned(x, angles_of(torch.arange(len(x)), x.shape[-1]))
+
+
+@pytest.mark.parametrize(
+    ("rotary", "notes"),
+    [
+        (lambda x, freqs: turned(x, freqs), ()),
+        (lambda x, positions: turned(x, angles_of(positions, x.shape[-1])), ("sequence_first",)),
+        (lambda q, k: (RotaryOfSequences()(q), RotaryOfSequences()(k)), ("sequence_first",)),
+        (RotaryOfSequences, ("sequence_first",)),
+    ],
+)
+def test_rotary_positions_of_sequences_that_come_first(rotary, notes):
+    diagnosis = clinic.diagnose(rotary)
+    assert (diagnosis.verdict, diagnosis.names) == ("healthy", notes), str(diagnosis)
+
+
+def test_evidence_of_rotary_mistakes_is_rotated_rightly():
+    class QueriesOnly(Halves):
+        def attend(self, x):
+            q, k, v = map(self.split, self.projected(x))
+            return plain(self.turn(q), k, v, None, self.scale).transpose(1, 2).flatten(2)
+
+    (bug,) = clinic.diagnose(QueriesOnly()).bugs
+    right = clinic.seeded_copy(Halves())
+    right.load_state_dict(clinic.seeded_copy(QueriesOnly()).state_dict())
+    assert bug.name == "rotary_queries_only"
+    assert torch.allclose(bug.expected, right(bug.input["query"]), atol=1e-5)
+
+
+def test_parameters_are_put_back_if_a_call_never_ends():
+    class Sleepy(Residual):
+        def forward(self, x):
+            while not self.q.weight.any():
+                pass
+            return super().forward(x)
+
+        def __deepcopy__(self, memo):
+            raise TypeError("there is one alone")
+
+    diagnosis = clinic.diagnose(module := Sleepy(), seconds=0.2)
+    assert "never_ends" in diagnosis.names
+    assert module.q.weight.any()
+
+
+# ---- decoders
+
+
+class OwnSoftmax(planted.SmallDecoder):
+    """The largest score of all, which later tokens change, is subtracted: rounding differs."""
+
+    def weights(self, scores, visible, sinks):
+        weights = (scores - scores.amax(dim=(-1, -2), keepdim=True)).exp() * visible
+        return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
+class TrimsBefore(planted.SmallDecoder):
+    """Without a window, and yet no more than three keys are kept."""
+
+    def visible(self, inputs):
+        columns = torch.arange(inputs.num_cached + inputs.num_new)
+        return super().visible(inputs) & (columns >= inputs.num_cached - 3)
+
+
+def test_rounding_is_no_reach():
+    assert clinic.laws.reach(planted.build(OwnSoftmax)) == 0.0
+    assert clinic.diagnose(planted.build(OwnSoftmax))
+
+
+def test_a_cache_that_is_cut_is_not_one_that_counts_anew():
+    assert clinic.diagnose(planted.build(TrimsBefore, window=99)).names == ("cache_trimmed",)

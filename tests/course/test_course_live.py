@@ -52,6 +52,48 @@ HULL = """states => states.map(({ query, scores, heat, power, divide }) => {
 })"""
 
 
+TWO_HEADS = """states => states.map(({ shares, heads, stretched, red }) => {
+  const body = document.querySelector("[data-live=two_heads] .polyglot-live-body");
+  const slide = (input, value) => { input.value = value; input.dispatchEvent(new Event("input")); };
+  const [second, stretch] = body.querySelectorAll(".live-buttons button");
+  if ((second.ariaPressed === "true") !== (heads === 2)) second.click();
+  if ((stretch.ariaPressed === "true") !== stretched) stretch.click();
+  body.querySelectorAll(".live-both input").forEach((input, number) => slide(input, shares.flat()[number]));
+  slide(body.querySelector(".live-red input"), red);
+  return {
+    weights: [...body.querySelectorAll(".live-both .live-number")].map((each) => each.textContent),
+    now: body.querySelector(".live-now").innerText,
+  };
+})"""
+
+
+def test_two_heads_show_the_weights_and_the_sums(window: Browser, address: str) -> None:
+    chance = random.Random(3)
+    states = [
+        {
+            "shares": [[chance.randint(0, 10) for _ in range(4)] for _ in range(2)],
+            "heads": chance.choice((1, 2)),
+            "stretched": chance.random() < 0.5,
+            "red": chance.randint(0, 5),
+        }
+        for _ in range(STATES)
+    ]
+    with visit(window, address) as seen:
+        data = come_near(seen, "two_heads")
+        shown = seen.page.evaluate(TWO_HEADS, states)
+        assert seen.problems() == []
+    for state, each in zip(states, shown, strict=True):
+        values = torch.tensor(data["values"], dtype=torch.float64)
+        values[0, 0] = state["red"]
+        if state["stretched"]:
+            values = values * torch.tensor([1.5, 4 / 3], dtype=torch.float64)
+        shares = torch.tensor(state["shares"], dtype=torch.float64)
+        weights = shares / shares.sum(dim=1, keepdim=True)
+        close(numbers(each["weights"]), weights)
+        output = torch.stack([(weights[0] @ values)[0], (weights[state["heads"] - 1] @ values)[1]])
+        close(numbers(each["now"])[:2], output)
+
+
 def test_the_hull_shows_polyheads_numbers(window: Browser, address: str) -> None:
     chance = random.Random(1)
     states = [

@@ -164,6 +164,7 @@ STATE = {
     "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
     "decoding": ("#triangle-figure~s=2&l=1&h=1&c=0", ".live-costs"),
     "translator": ("#translator-figure~d=3,2031,2,4&v=0,2", ".live-answer"),
+    "two_heads": ("#hull-figure~w=0,0,4,0&v=10,0,0,0&h=2&r=5", ".live-now"),
 }
 SHOWN = {
     "atlas": "“Your”",
@@ -172,11 +173,13 @@ SHOWN = {
     "mask": "NaN",
     "path": "[6, 2, 1]",
     "translator": "2031",
+    "two_heads": "(3, 4)",
     "decoding": "76",
 }
 FIRST = {
     "atlas": ".live-atlas button", "copier": ".live-copier button",
     "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",
+    "two_heads": ".live-buttons button",
     "translator": ".live-switches button", "decoding": ".live-buttons button:nth-child(2)",
 }  # fmt: skip
 

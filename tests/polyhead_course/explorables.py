@@ -13,6 +13,7 @@ from polyhead_course.words import sentence
 from tests.polyhead.whole_models import decoder_only
 from tests.polyhead_course.figures import DOTS, K, Q, V
 
+TWO = torch.tensor([[1.0, 4.0], [0.0, 0.0], [3.0, 2.0], [0.0, 0.0]])
 WRITTEN = torch.tensor([[3, 11, 7, 2, 5]])  # (1, num_tokens)
 
 
@@ -32,4 +33,5 @@ EXPLORABLES = {
     "mask": lambda: live.mask(DOTS / 2, causal_mask(4), sentence()),
     "path": lambda: live.path(Q[None], num_heads=2),
     "translator": lambda: live.translator("Friday, November 20, 2026"),
+    "two_heads": lambda: live.two_heads(TWO, torch.tensor([3.0, 4.0]), sentence(), shares=[1, 0, 1, 0]),
 }

@@ -24,7 +24,7 @@ from polyhead_course.models.translation import load_translator, translate
 from polyhead_course.words import sentence, set_language
 from polyhead_course.words.language import LANGUAGES, text
 from tests.polyhead_course.bad_input import assert_named, bad
-from tests.polyhead_course.explorables import EXPLORABLES, WRITTEN, writer
+from tests.polyhead_course.explorables import EXPLORABLES, TWO, WRITTEN, writer
 from tests.polyhead_course.figures import DOTS, OUTPUT, K, Q, V
 
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
@@ -36,6 +36,7 @@ FIGURES = {
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
     "path": lambda: plots.transpose_path(Q[None], 2),
     "translator": lambda: weights_of(translate("Friday, November 20, 2026", "zh-TW")),
+    "two_heads": lambda: plots.wish_and_hull(TWO, [3.0, 4.0], sentence()),
 }
 EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
 

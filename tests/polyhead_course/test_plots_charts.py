@@ -58,11 +58,6 @@ CURVES = {
         ), log2, power,
         [{BLUE: [(1, -1), (3, -1)], ORANGE: [(1, 0), (3, -2)]}],
     ),
-    "loss_by_heads": (
-        lambda: plots.loss_by_heads({1: [1, 0.5, 0.5], 2: [0.75, 0.25, 0], 5: [2, 1.5, 1.25]}), float, float,
-        [{ORANGE: steps(1, 0.5, 0.5, start=1), BLUE: steps(0.75, 0.25, 0, start=1),
-          GREY: steps(2, 1.5, 1.25, start=1)}],
-    ),
     "view_losses": (
         lambda: plots.view_losses([2.5, 0.5, 0], [2.25, 1.5, 0.125], every=10), float, float,
         [{BLUE: steps(2.5, 0.5, 0, start=10, every=10), ORANGE: steps(2.25, 1.5, 0.12, start=10, every=10)}],
@@ -96,10 +91,10 @@ CURVES = {
         count, float,
         [{ORANGE: [(100, 1), (800, 8), (1600, 16)], BLUE: [(100, 0.25), (800, 2), (1600, 4)]}],
     ),
-    "loss_runs": (
-        lambda: plots.loss_runs({"two layers": [[3, 1], [3, 0.5]], "one layer": [[3, 2]]}, 10, guessing=1.9),
+    "loss_of_runs": (
+        lambda: plots.loss_of_runs({"two layers": [[3, 1], [3, 0.5]], "one layer": [[3, 2]]}, 10, guessing=1.9),
         float, float,
-        [{BLUE: [(0, 3), (10, 0.5)], ORANGE: [(0, 3), (10, 2)]}],
+        [{ORANGE: [(0, 3), (10, 0.5)], BLUE: [(0, 3), (10, 2)]}],
     ),
     "leak_losses": (
         lambda: plots.leak_losses(
@@ -150,7 +145,7 @@ def test_every_point_of_a_curve_is_where_the_axes_say(name):
         (lambda: plots.position_losses({"no_positions": [1.5, 1.0]}, guess=1.6), float, {"guessing": 1.6}),
         (lambda: plots.loss_curves([5.0, 0.1], [5.5], guessing=3.5, warm_up=1), log10, {"guessing": 0.544}),
         (lambda: plots.cache_memory([1, 9], {8: [0.0, 9.0]}, weights=5), float, {"model_weights": 5}),
-        (lambda: plots.loss_runs({"one layer": [[3.0, 2.0]]}, 5, guessing=1.9), float, {"guessing": 1.9}),
+        (lambda: plots.loss_of_runs({"one layer": [[3.0, 2.0]]}, 5, guessing=1.9), float, {"guessing": 1.9}),
         (lambda: plots.leak_losses({"causal": [2.0, 1.0]}, {"causal": {0: 2.0}}, 0.5, 1.5), float,
          {"lowest_loss": 0.5, "guessing": 1.5}),
     ],

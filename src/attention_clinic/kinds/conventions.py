@@ -18,12 +18,13 @@ MEANINGS: dict[str, Callable[[Tensor], Tensor]] = {
     "hides": lambda mask: ~mask,
     "additive": lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -torch.inf),
 }
-# Of a mask (batch, queries, keys): one for all heads or for each; (queries, keys); repeated for heads.
+# Of a mask (batch, queries, keys): one for all heads; (queries, keys); repeated for heads, or for each.
 _ROWS: tuple[Callable[[Tensor, int], Tensor], ...] = (
     lambda mask, heads: mask,
     lambda mask, heads: mask[:, None],
     lambda mask, heads: mask[0],
     lambda mask, heads: mask.repeat_interleave(heads, dim=0),
+    lambda mask, heads: mask[:, None].expand(-1, heads, -1, -1),
 )
 # Of one that is the same for all queries: (batch, keys), with one for queries, and one for heads.
 _KEYS: tuple[Callable[[Tensor, int], Tensor], ...] = (

@@ -14,7 +14,7 @@ from attention_clinic import laws
 from attention_clinic.adapter import DecoderAdapter, NoLogits, awakened, is_meant_causal
 from attention_clinic.arguments import WithoutDropout
 from attention_clinic.diagnosis import Finding
-from attention_clinic.laws import Deviation, gap, other_tokens, padded, sample
+from attention_clinic.laws import Deviation, gap, last_moved, moved, other_tokens, padded, sample
 from attention_clinic.same_weights import parity_names
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
@@ -60,8 +60,8 @@ class Exam:
     def moves(self, start: int, stop: int | None, length: int = 11, **options: Any) -> list[bool]:
         """Whether each output changes with the tokens from `start` to `stop`."""
         ids = self.ids(length)
-        outputs = [self.logits(each, **options)[0] for each in (ids, other_tokens(ids, start, stop))]
-        return [bool(gap(*pair)) for pair in zip(*outputs, strict=True)]
+        plain, other = (self.logits(each, **options)[0] for each in (ids, other_tokens(ids, start, stop)))
+        return moved(plain, other)
 
     def leaks(self, in_training: bool = False) -> bool | None:
         """Whether outputs change with later tokens, without dropout; None if no copy can be in training."""
@@ -259,6 +259,9 @@ def _cached(exam: Exam) -> list[str]:
         tokens = ((place, place + 1) for place in range(cached))
         if any(first_new_moves(*token, cached + 1) and not first_new_moves(*token) for token in tokens):
             return ["cache_trimmed"]
+    pair = exam.ids(2)
+    if not gap(exam.logits(pair)[:, 1:], exam.logits(pair, cached=1)):
+        return ["cache_trimmed"]  # right as long as there is little to keep
     return ["cache_positions" if _counts_anew(exam) else "differs"]
 
 
@@ -295,8 +298,8 @@ def _reach(exam: Exam) -> list[str]:
         return []
     decoder: Any = exam.decoder.decoder
     num_layers, window = decoder.num_layers, decoder.window
-    length = num_layers * (window + 1) + 1
-    last = max((place for place, moved in enumerate(exam.moves(0, 1, length)) if moved), default=0)
+    ids = exam.ids(num_layers * (window + 1) + 1)
+    last = last_moved(*(exam.logits(each)[0] for each in (ids, other_tokens(ids, 0, 1))))
     names = {window: "window_one_more", window - 2: "window_one_less"}
     return [names.get(last / num_layers, "differs")]
 

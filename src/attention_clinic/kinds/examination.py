@@ -8,6 +8,7 @@ from typing import Any, TypeGuard, TypeVar
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.adapter import is_triangle
 from attention_clinic.arguments import Subject
 from attention_clinic.cases import Case, answer, same
 from attention_clinic.diagnosis import Finding
@@ -36,7 +37,7 @@ class Examination:
         """Take the candidate, and what its owner says about it."""
         self.subject, self.meant, self.num_heads = subject, meant, num_heads
         self.trial, self.layout, self.forms = subject.trial, "batch", dict[str, Form]()
-        self.required = subject.accepts - subject.optional
+        self.required = subject.required
         self.mask_roles = [role for role in MASK_ROLES if role in subject.accepts]
         self.needs_mask = not self.required.isdisjoint(self.mask_roles)
         self.causal = meant.causal or (meant.causal is None and self._intends_causality())
@@ -44,9 +45,7 @@ class Examination:
     def _intends_causality(self) -> bool:
         """Whether a candidate that takes no mask is called causal, or holds a triangle."""
         function = self.subject.function
-        buffers = [each.squeeze() for each in function.buffers()] if isinstance(function, nn.Module) else []
-        squares = [each for each in buffers if each.ndim == 2 and each.shape[0] == each.shape[1] > 1]
-        is_triangular = any(bool(each.triu(1).any()) != bool(each.tril(-1).any()) for each in squares)
+        is_triangular = isinstance(function, nn.Module) and any(map(is_triangle, function.buffers()))
         name = getattr(function, "__name__", type(function).__name__)
         return "mask" not in self.subject.accepts and ("causal" in name.lower() or is_triangular)
 

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Named, choices, examine, samples
+from attention_clinic.cases import Case, Named, examine, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import WEIGHING, hidings, visible, weigh
 from attention_clinic.trial import Trial
-from polyhead.functional import masked_softmax
 from polyhead.masks import padding_mask
 from polyhead.multi_head.transposed import transpose_output, transpose_qkv
 
@@ -34,12 +33,8 @@ def softmax(
         "valid_lens": padding_mask(lens, keys).expand(batch, queries, keys),
     }.get(given or "")
     more = {} if given is None else {given: lens if given == "valid_lens" else mask}
-
-    def mistakes() -> Named:
-        for names, choice in choices(hidings(mask), [(name, name) for name in WEIGHING]):
-            yield names, weigh(scores, mask, *choice)
-
-    return Case({"scores": scores, **more}, masked_softmax(scores, mask), mistakes)
+    ways = hidings(mask), [(name, name) for name in WEIGHING]
+    return staged({"scores": scores, **more}, partial(weigh, scores, mask), *ways)
 
 
 def diagnose_softmax(trial: Trial) -> Iterator[Finding]:
@@ -122,11 +117,7 @@ def latent(
     def mixed(scores: Tensor, size: int) -> Tensor:
         return (scores / size**0.5).softmax(dim=-1) @ v
 
-    def mistakes() -> Named:
-        parts = [("", content + place), ("latent_rope_missing", content), ("latent_nope_missing", place)]
-        scales = [("latent_scale", size) for size in (nope, rope, value)]
-        scales += [("", nope + rope), ("unscaled", 1), ("no_root", (nope + rope) ** 2)]
-        for names, (scores, size) in choices(parts, scales):
-            yield names, mixed(scores, size)
-
-    return Case(dict(zip(LATENT, values, strict=True)), mixed(content + place, nope + rope), mistakes)
+    parts = [("", content + place), ("latent_rope_missing", content), ("latent_nope_missing", place)]
+    scales = [("", nope + rope), *(("latent_scale", size) for size in (nope, rope, value))]
+    scales += [("unscaled", 1), ("no_root", (nope + rope) ** 2)]
+    return staged(dict(zip(LATENT, values, strict=True)), mixed, parts, scales)

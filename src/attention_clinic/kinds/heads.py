@@ -59,6 +59,7 @@ class Frame:
         residual: Whether the tokens are added to the output: "" for no, "raw", or "normed" as they come in.
         after: A norm of the output.
         turns: Rotary positions of queries and of keys, for (batch, heads, num_tokens, head_dim).
+        mended: What these should be.
         pattern: Which tokens see which, by their number.
         names: What is wrong with that.
         blind: What a query gets that sees nothing: "nan", "zero", or "uniform", the average.
@@ -68,6 +69,7 @@ class Frame:
     residual: str = ""
     after: nn.Module | None = None
     turns: tuple[Turn, Turn] | None = None
+    mended: tuple[Turn, Turn] | None = None
     pattern: Callable[[int], Tensor] | None = None
     names: Names = ()
     blind: str = "nan"

@@ -51,7 +51,7 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
         subject = Subject(trial, ROLES, own)
         width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
         x, memory = samples((2, 5, width), (2, 5, width))
-        inputs = {"x": x, "memory": memory} if "memory" in subject.accepts - subject.optional else {"x": x}
+        inputs = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}
         steps, output = _watched(own, subject, inputs)
         if isinstance(output, CallFailed):
             yield Finding("not_called", inputs, details={"error": output.finding.details.get("error", "")})

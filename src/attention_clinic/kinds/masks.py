@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,9 @@ PADDING = roles(
     lengths="valid_lens valid_len lens seq_lens lengths_ sequence_lengths",
     length="num_keys max_len maxlen max_length num_tokens size n t",
 )
+# Masks of a batch of token ids, (batch, length), in which one id is padding.
+OF_IDS = roles(token_ids="ids seq seqs sequence sequences tokens input_ids src trg tgt seq_ids dec_input")
+OF_IDS_AND_PADDING = {**OF_IDS, **roles(padding_id="pad_idx pad_id padding_idx pad_token_id pad_token pad")}
 DOCUMENTS = roles(document_ids="documents doc_ids docs ids segment_ids segments document doc doc_id")
 
 
@@ -51,6 +55,20 @@ def causal(num_tokens: int) -> Case:
         ("causal_open", whole),
     ]  # fmt: skip
     return _case({"num_tokens": num_tokens}, whole.tril(), wrong)
+
+
+def causal_of_ids(num_tokens: int, batch: bool = False) -> Case:
+    """The same for a batch of so many tokens, none of which is padding."""
+    case, lead = causal(num_tokens), (2,) if batch else ()
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])[:, :num_tokens]
+
+    def whole(mask: Tensor) -> Tensor:
+        return mask.expand(*lead, *mask.shape)
+
+    return Case(
+        {"token_ids": ids}, whole(case.expected),
+        lambda: ((names, whole(mask)) for names, mask in case.mistakes()),
+    )  # fmt: skip
 
 
 def cached(num_cached: int, num_new: int) -> Case:
@@ -95,6 +113,18 @@ def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Ten
     return _case({"lengths": lens, "length": length}, right, wrong, "padding_inverted", shape)
 
 
+def padding_of_ids(
+    lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Tensor] = lambda m: m,
+    padding_id: int | None = None,
+) -> Case:  # fmt: skip
+    """The same from the token ids; padding is 0, or the second argument."""
+    case = padding(lengths, length, shape)
+    tokens = torch.arange(len(lengths) * length).reshape(-1, length) % 7 + 1
+    ids = torch.where(padding_mask(case.inputs["lengths"], length)[:, 0], tokens, padding_id or 0)
+    more = {} if padding_id is None else {"padding_id": padding_id}
+    return replace(case, inputs={"token_ids": ids, **more})
+
+
 def documents(
     document_ids: tuple[int, ...], shape: Callable[[Tensor], Tensor] = lambda m: m, batch: bool = False
 ) -> Case:
@@ -112,9 +142,14 @@ def documents(
 
 # The shapes that a mask may have: of padding (batch, length), (batch, 1, length), (batch, 1, 1, length); of
 # documents (length, length), (batch, length, length), (batch, 1, length, length).
-PADDING_FORMS = [
-    partial(padding, shape=shape) for shape in (lambda m: m, lambda m: m[:, None], lambda m: m[:, None, None])
-]
+_OF_PADDING: list[Callable[[Tensor], Tensor]] = [
+    lambda m: m, lambda m: m[:, None], lambda m: m[:, None, None],
+    lambda m: m[:, None].expand(-1, m.shape[1], -1),
+]  # fmt: skip
+PADDING_FORMS = [partial(padding, shape=shape) for shape in _OF_PADDING]
+PADDING_OF_IDS = [partial(padding_of_ids, shape=shape) for shape in _OF_PADDING]
+PADDING_OF_IDS_AND_ID: list[Callable[..., Case]] = [partial(each, padding_id=9) for each in PADDING_OF_IDS]
+CAUSAL_OF_IDS: list[Callable[..., Case]] = [causal_of_ids, partial(causal_of_ids, batch=True)]
 DOCUMENT_FORMS: list[Callable[..., Case]] = [
     documents, partial(documents, batch=True), partial(documents, batch=True, shape=lambda m: m[:, None]),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from attention_clinic.arguments import Roles, plain, roles, signature
 from attention_clinic.seeded import seeded_copy
-from attention_clinic.trial import Trial
+from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
 
 NAMES: Roles = roles(
@@ -251,11 +251,16 @@ def _declared(module: nn.Module, *names: str) -> int | None:
     return next((each for each in found if type(each) is int and each > 0), None)
 
 
+def is_called_norm(kind: type) -> bool:
+    """Whether a class has the name of a norm."""
+    return any(word in kind.__name__.lower() for word in ("norm", "rms"))
+
+
 def norms_of(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Each norm in a module, with its name."""
     for name, part in module.named_modules():
         is_leaf = not any(True for _ in part.children())
-        if is_leaf and "norm" in type(part).__name__.lower() and norm_size(part):
+        if is_leaf and is_called_norm(type(part)) and norm_size(part):
             yield name.rpartition(".")[2].lower(), part
 
 
@@ -285,7 +290,7 @@ def of_matrices(weights: Sequence[Tensor], num_heads: int) -> Reading:
 
 MAKING = roles(
     embed_dim="d_model dim num_hiddens hidden_size n_embd dim_model width model_dim size d_in emb_dim"
-    " embed_size",
+    " embed_size features normalized_shape",
     num_heads="num_attention_heads " + " ".join(COUNTS),
     num_kv_heads="n_kv_heads num_key_value_heads num_kv_groups n_kv_head kv_heads n_query_groups",
     head_dim="d_k d_v d_head dim_head head_size",
@@ -324,37 +329,48 @@ class SmallConfig(dict[str, Any]):
 
 
 def build_module(trial: Trial) -> nn.Module | None:
-    """Build a small module with a class or factory; None if its arguments are not known.
+    """Build a small module with a class or factory; None if a factory's arguments are not known.
 
-    It has 3 heads of size 4, or 6 heads where keys and values may have fewer, namely 2.
+    It has 3 heads of size 4, or 6 heads where keys and values may have fewer, namely 2. A norm keeps all its
+    defaults: there `dim` may be an axis, and `p` a part of the features.
+
+    Raises:
+        CallFailed: a class cannot be made with such arguments.
     """
-    parameters = signature(trial.candidate) or []
+    parameters = [p for p in signature(trial.candidate) or [] if p.kind is not p.VAR_POSITIONAL]
     grouped = any(_role(p.name) == "num_kv_heads" for p in parameters)
     width, heads, kv_heads = (24, 6, 2) if grouped else (12, 3, 3)
     values = {"embed_dim": width, "num_heads": heads, "head_dim": 4, "output_dim": width, "dropout": 0.0}
     values |= {"length": 64} | ({"num_kv_heads": kv_heads} if grouped else {})
     config = SmallConfig(values | {"num_kv_heads": kv_heads, "bias": False, "dtype": torch.float32})
-    required = {p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
+    required = {p.name for p in parameters if p.default is p.empty}
+    is_class = isinstance(trial.candidate, type)
+    filled = required if is_class and is_called_norm(trial.candidate) else {p.name for p in parameters}
     arguments: dict[str, Any] = {}
     for parameter in parameters:
         role, name = _role(parameter.name), parameter.name
+        if name not in filled:
+            continue
         if plain(name) in _CONFIG:
             arguments[name] = config
         elif role == "batch_first":
             arguments[name] = True
         elif role in values or (role in config and name in required):
             arguments[name] = config[role]
-    is_known = (
-        isinstance(trial.candidate, type)
-        or config in arguments.values()
-        or len(arguments) >= min(2, len(parameters))
-    )
-    if not is_known or required - {*arguments}:
+    is_known = config in arguments.values() or len(arguments) >= min(2, len(parameters))
+    if not is_class and (not is_known or required - {*arguments}):
         return None
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        module = trial.call(trial.candidate, **arguments)
-    trial.made = f"candidate({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+    made = f"candidate({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            module = trial.call(trial.candidate, **arguments)
+    except CallFailed as stop:
+        if stop.finding.name == "raises":  # what the arguments are for was a guess
+            trial.tried, trial.question = [made], f"candidate={trial.candidate.__name__}(…)"
+            stop.finding = replace(stop.finding, name="not_called")
+        raise
+    trial.made = made
     return module if isinstance(module, nn.Module) else None
 
 

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from attention_clinic.arguments import Subject, roles
 from attention_clinic.cases import Case, Names, case_finding, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import visible
-from attention_clinic.kinds.conventions import CAUSAL, FIRST, WRONG_PATTERNS, Form
+from attention_clinic.kinds.conventions import CAUSAL, FIRST, WRONG_PATTERNS, Form, forms
 from attention_clinic.kinds.examination import Examination, fits
 from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, diagnose_functions, outputs
 from attention_clinic.kinds.modules import (
@@ -30,10 +30,10 @@ from attention_clinic.kinds.modules import (
     norms_of,
     readings,
 )
+from attention_clinic.kinds.positions import PAIRS, powers_of
 from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.multi_head import MultiHeadAttention
-from polyhead.positions import RotaryPositions
 
 ROLES = roles(
     query="queries q x hidden_states inputs input tokens src tgt h xs x_q inputs_q",
@@ -47,8 +47,6 @@ ROLES = roles(
 )  # fmt: skip
 BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
-Pairs = Literal["halves", "neighbours"]
-PAIRS: tuple[Pairs, ...] = ("halves", "neighbours")
 # How many recipes are computed for one output that has no known mistake: about a second.
 MOST_RECIPES = 3000
 # How the module has its tokens, from (batch, num_tokens, size).
@@ -92,6 +90,7 @@ class _Match:
 
 
 Answer = tuple[_Call, Tensor]
+Turns = tuple[Turn, Turn]
 
 
 class _Module(Examination):
@@ -109,6 +108,7 @@ class _Module(Examination):
         self.takes_keys, self.sizes = True, list[tuple[int, int, int]]()
         self.given_turns = {*TURNS} & subject.accepts if self.readings else set[str]()
         self.repeats = 1  # how often sines and cosines are given: once for a pair, or twice
+        self.whole = Form("mask", self.meant.mask or "keeps", FIRST)  # of a mask that must be there
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
         self.dtype = torch.float32 if parameter is None else parameter.dtype
         self.widths: tuple[int, ...] = self.readings[0].widths if self.readings else (self._width(),) * 3
@@ -143,7 +143,7 @@ class _Module(Examination):
             argument, mask = self.masked(visible((batch,), queries, keys), form)
             inputs |= argument
         elif "mask" in self.required:
-            whole = self.forms.get("mask") or Form("mask", self.meant.mask or "keeps", FIRST)
+            whole = self.forms.get("mask", self.whole)
             inputs |= whole.given(torch.ones(batch, queries, keys, dtype=torch.bool), self.num_heads)
         expected = place(torch.full((batch, queries, output_width), torch.nan))
         return _Call(inputs, expected, tensors=(query, key, value), mask=mask, form=form)
@@ -170,7 +170,10 @@ class _Module(Examination):
         has_keys = "key" in self.required or {"key", "value"} <= self.subject.accepts
         failures: list[CallFailed] = []
         repeats = (2, 1) if self.given_turns else (1,)
-        for self.layout, self.repeats in itertools.product(("batch", "single"), repeats):
+        wholes = [self.whole]
+        if "mask" in self.required:
+            wholes += itertools.chain(*forms("mask", self.meant))
+        for self.layout, self.repeats, self.whole in itertools.product(("batch", "single"), repeats, wholes):
             for self.takes_keys, sizes in tries if has_keys else tries[2:]:
                 result = self.output(self.call(*sizes).inputs)
                 if isinstance(result, CallFailed):
@@ -238,10 +241,12 @@ class _Module(Examination):
         patterns = [None, CAUSAL] if self._leaks() else [CAUSAL, None]
         opened = ("causal_open",) if self.causal else ()
         found = [
-            replace(frame, turns=turn, pattern=pattern, names=(*(() if pattern else opened), *names))
+            replace(
+                frame, turns=turn, mended=right, pattern=pattern, names=(*(() if pattern else opened), *names)
+            )
             for frame in self._surroundings()
             for pattern in patterns
-            for turn, names in turns
+            for turn, right, names in turns
         ]
         return sorted(found, key=lambda frame: len(frame.names))
 
@@ -261,29 +266,33 @@ class _Module(Examination):
         others = [p for p in self.module.parameters() if id(p) not in of_norms]
         values = [p.detach().clone() for p in others]
         with torch.no_grad():
-            for parameter in others:
-                parameter.zero_()
-            silent = self.output(call.inputs)
-            for parameter, value in zip(others, values, strict=True):
-                parameter.copy_(value)
+            try:
+                for parameter in others:
+                    parameter.zero_()
+                silent = self.output(call.inputs)
+            finally:
+                for parameter, value in zip(others, values, strict=True):
+                    parameter.copy_(value)
             fitting = [each for each in every if same(silent, place(each.leave(nothing, call.tensors)))]
         return fitting or every[:1]
 
-    def _turns(self, depends: bool) -> list[tuple[tuple[Turn, Turn] | None, Names]]:
-        """Rotary positions in both layouts, where the order of tokens matters, and what they may lack."""
+    def _turns(self, depends: bool) -> list[tuple[Turns | None, Turns | None, Names]]:
+        """Rotary positions that there may be, those that should be, and what they lack."""
         own = (getattr(self.module, name, None) for name in ("rope_theta", "rope_base", "theta", "base"))
         declared = [float(base) for base in own if isinstance(base, int | float)]
         bases = [1e4] if self.given_turns else declared[:1] or [1e4, 5e5, 1e6]
-        turns: list[tuple[tuple[Turn, Turn] | None, Names]] = []
+        turns: list[tuple[Turns | None, Turns | None, Names]] = []
         if not (self.given_turns and depends):
-            turns.append((None, ("rotary_unturned",) if self.meant.rope else ()))
+            meant = (_turn(bases[0], self.meant.rope),) * 2 if self.meant.rope else None
+            turns.append((None, meant, ("rotary_unturned",) if meant else ()))
         for base, pairs in itertools.product(bases, PAIRS):
             turn, back = _turn(base, pairs), _turn(base, pairs, -1)
-            right = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
-            turns += [((turn, turn), right)] if depends else []
+            right = (_turn(base, self.meant.rope or pairs),) * 2
+            lacks = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
+            turns += [((turn, turn), right, lacks)] if depends else []
             if base == bases[0]:  # turned queries alone do not show in the order of keys
-                turns.append(((turn, lambda x: x), ("rotary_queries_only",)))
-                turns += [((back, back), ("rotary_sign",))] if depends else []
+                turns.append(((turn, lambda x: x), right, ("rotary_queries_only",)))
+                turns += [((back, back), right, ("rotary_sign",))] if depends else []
         return turns
 
     # ---- comparison
@@ -437,8 +446,9 @@ class _Module(Examination):
 
     def _evidence(self, call: _Call, result: Tensor, match: _Match) -> Iterator[Finding]:
         """A finding for each mistake, with the smallest input that shows it."""
-        pattern = CAUSAL if match.frame.names else match.frame.pattern
-        right_frame = replace(match.frame, pattern=pattern, names=(), blind="nan")
+        is_of_pattern = not {"causal_open", *WRONG_PATTERNS}.isdisjoint(match.frame.names)
+        pattern = CAUSAL if is_of_pattern else match.frame.pattern
+        right_frame = replace(match.frame, turns=match.frame.mended, pattern=pattern, names=(), blind="nan")
         place = LAYOUTS[self.layout]
 
         def case(each: _Call) -> Case | None:
@@ -550,14 +560,13 @@ def _twin(module: nn.Module) -> MultiHeadAttention | None:
     return twin
 
 
-def _turn(base: float, pairs: Pairs, sign: int = 1) -> Turn:
+def _turn(base: float, pairs: str, sign: int = 1) -> Turn:
     """Rotary positions from 0 on, as matrices, since many recipes turn by the same angles."""
 
     @cache
     def matrices(length: int, size: int) -> Tensor:
-        units = torch.eye(size)[:, None].expand(size, length, size)
-        turned = RotaryPositions(size, base, pairs)(units.contiguous()).transpose(0, 1)
-        return turned if sign == 1 else turned.mT
+        angles = sign * torch.arange(length).double()[:, None] / base ** powers_of(size)
+        return PAIRS[pairs](torch.eye(size)[:, None].expand(-1, length, -1), angles).transpose(0, 1)
 
     def turn(x: Tensor) -> Tensor:
         if x.shape[-1] % 2:

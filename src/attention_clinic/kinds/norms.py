@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Roles, Subject, roles
-from attention_clinic.cases import Case, Named, choices, examine, samples
+from attention_clinic.cases import Case, examine, samples, staged
 from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds.modules import is_called_norm
 from attention_clinic.trial import Trial
 
 RMS = roles(
@@ -68,13 +69,9 @@ def _normed(x: Tensor, weight: Tensor, eps: float, *stages: Any) -> Tensor:
 
 def _case(inputs: dict[str, Any], *stages: list[tuple[str, Any]]) -> Case:
     """A norm with every mistake of these stages, up to three at once."""
-    x, weight, eps = (inputs[name] for name in ("x", "weight", "eps"))
-
-    def mistakes() -> Named:
-        for names, chosen in choices(*stages, most=3):
-            yield names, _normed(x, weight, eps, *chosen)
-
-    return Case(inputs, _normed(x, weight, eps, *(stage[0][1] for stage in stages)), mistakes)
+    return staged(
+        inputs, partial(_normed, *(inputs[name] for name in ("x", "weight", "eps"))), *stages, most=3
+    )
 
 
 def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:
@@ -96,7 +93,7 @@ def layer_norm(
 
 def is_norm(module: nn.Module) -> bool:
     """Whether a module has nothing but vectors of one size, one for each feature."""
-    if not any(word in type(module).__name__.lower() for word in ("norm", "rms")):
+    if not is_called_norm(type(module)):
         return False
     parameters = [each for each in module.parameters() if not nn.parameter.is_lazy(each)]
     sizes = {tuple(each.shape) for each in parameters}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +15,18 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Roles, Subject, named_parameters, roles, signature
-from attention_clinic.cases import Case, Named, answer, case_finding, choices, examine, same, samples
+from attention_clinic.cases import (
+    Case,
+    Named,
+    answer,
+    case_finding,
+    choices,
+    examine,
+    has_right_shape,
+    same,
+    samples,
+    staged,
+)
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed, Trial, first_output
 
@@ -45,7 +58,7 @@ def rotary(
     """Half-split pairs, turned by positions that neither begin at 0 nor have no gaps."""
     (x,) = samples((batch, heads, len(places), size), digits=digits)
     positions = torch.tensor(places)
-    angles = positions.double()[:, None] / 1e4 ** _powers(size)
+    angles = positions.double()[:, None] / 1e4 ** powers_of(size)
     inputs = {"x": x, "positions": positions}
     return Case(inputs, _rotate(x, angles), lambda: rotary_mistakes(x, positions))
 
@@ -61,17 +74,18 @@ def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
     for names, (places, sign, powers, layout) in choices(*stages, most=2):
         yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
     yield ("rotary_unturned",), x
-    first = positions[:1].double()[:, None] / 1e4 ** _powers(size)
+    first = positions[:1].double()[:, None] / 1e4 ** powers_of(size)
     for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
         yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
 
 
-def _powers(size: int) -> Tensor:
+def powers_of(size: int) -> Tensor:
+    """The exponents of the speeds of pairs."""
     return torch.arange(0, size, 2, dtype=torch.float64) / size
 
 
 def _speeds(size: int) -> list[tuple[str, Tensor]]:
-    right = _powers(size)
+    right = powers_of(size)
     others = [right / 2, 2 * right, right * size / (size - 2 or 1), 0 * right]
     wrong = [("rotary_speed", powers) for powers in others]
     wrong += [("rotary_base", right * math.log(base, 1e4)) for base in _BASES]
@@ -127,6 +141,7 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("rotary_cosine_only", lambda x, angles: x * _joined((angles.cos(), angles.cos())).float()),
     *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),
 ]
+PAIRS = {"halves": _LAYOUTS[0][1], "neighbours": _LAYOUTS[1][1]}
 _UNKNOWN = 10  # a distance
 _CONVENTIONS = {"rotary_layout", "rotary_sign"}
 _FACTOR = 1.25  # YaRN's, which is in both tables
@@ -140,35 +155,37 @@ class _Turn:
     candidate: Any
     names: dict[str, str]
     turned: Sequence[str]  # the arguments that are x
-    swap: bool  # whether tokens come before heads
+    layout: str  # one of `_ORDERS`
     table: int  # which of `_tables` it is given
     part: int = 0
 
     def __call__(self, x: Tensor, positions: Tensor, factor: float = 1.0) -> Tensor:
-        x = x.transpose(1, 2) if self.swap else x
-        table = [*_tables(positions.double()[:, None] / 1e4 ** _powers(x.shape[-1]))][self.table]
+        order = _ORDERS[self.layout]
+        x = x.permute(order)
+        table = [*_tables(positions.double()[:, None] / 1e4 ** powers_of(x.shape[-1]))][self.table]
         named = {self.names[role]: factor * value for role, value in table.items()}
         if "positions" in self.names:
             named[self.names["positions"]] = positions
         output = self.candidate(**{name: x.clone() for name in self.turned}, **named)
         result: Tensor = output[self.part] if len(self.turned) > 1 else first_output(output)
-        return result.transpose(1, 2) if self.swap else result
+        return result.permute([order.index(axis) for axis in range(4)]) if result.ndim == 4 else result
+
+
+# Of (batch, heads, num_tokens, size), the axes of what a candidate takes.
+_ORDERS = {"heads": (0, 1, 2, 3), "tokens": (0, 2, 1, 3), "sequence_first": (2, 0, 1, 3)}
 
 
 def _turns(candidate: Any) -> list[_Turn]:
-    """The ways to call a candidate of another form than (x, positions)."""
+    """The ways to call a candidate of another form than (x, positions) with heads before tokens."""
     required = {role: p for role, p in named_parameters(candidate, _ANY_FORM).items() if p.default is p.empty}
     names = {role: parameter.name for role, parameter in required.items()}
-    if "positions" in names and not {"key", "cos", "freqs"} & {*names}:
-        return []
     turned = [names[role] for role in ("query", "x", "key") if role in names][:2]
     if isinstance(candidate, nn.Module):
         turned = turned or [parameter.name for parameter in signature(candidate) or []][:1]
     asked = {"cos", "sin", "freqs"} & {*names}
     tables = [i for i, table in enumerate(_tables(torch.zeros(1, 1))) if table.keys() == asked]
     return [
-        _Turn(candidate, names, turned, *way)
-        for way in itertools.product((False, True) if turned else (), tables)
+        _Turn(candidate, names, turned, *way) for way in itertools.product(_ORDERS if turned else (), tables)
     ]
 
 
@@ -179,19 +196,22 @@ def _tables(angles: Tensor) -> Iterator[dict[str, Tensor]]:
     for each in (_joined((angles, angles)), angles, _woven((angles, angles))):
         for index in _LEADING:
             yield {"cos": each.cos().float()[index], "sin": each.sin().float()[index]}
-    for each in (turns, torch.view_as_real(turns)):
+    for each in (turns, torch.view_as_real(turns), _joined((angles, angles)).float(), angles.float()):
         yield from ({"freqs": each[index]} for index in _LEADING)
 
 
-# From (num_tokens, size): that, (1, num_tokens, size), (1, 1, num_tokens, size), (1, num_tokens, 1, size).
-_LEADING: tuple[tuple[Any, ...], ...] = ((), (None,), (None, None), (None, slice(None), None))
+# From (num_tokens, size): that, and with more dimensions of size 1.
+_LEADING: tuple[tuple[Any, ...], ...] = (
+    (), (None,), (None, None), (None, slice(None), None), (slice(None), None, None),
+)  # fmt: skip
 
 
 def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
     """Findings about `candidate(x, positions)`, or about one of the other forms of the kind."""
-    turns = _turns(trial.candidate)
-    if not turns:
-        yield from _of_one(trial, Subject(trial, ROTARY))
+    turns, direct = _turns(trial.candidate), Subject(trial, ROTARY)
+    is_plain = bool(turns) and turns[0].names.keys() == {"x", "positions"}
+    if not turns or (is_plain and has_right_shape(direct, _case(True))):
+        yield from _of_one(trial, direct)
         return
     anywhere = bool({"positions", "cos", "freqs"} & {*turns[0].names})
     case, known = _case(anywhere), {**ROTARY, **roles(factor="")}
@@ -199,6 +219,8 @@ def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
     subject = Subject(trial, known, best)
     found = [*_of_one(trial, subject, anywhere)]
     yield from found
+    if best.layout == "sequence_first":
+        yield Finding("sequence_first")
     names = {finding.name for finding in found}
     if len(best.turned) > 1 and not names - _CONVENTIONS:
         for finding in _of_one(trial, Subject(trial, known, replace(best, part=1)), anywhere):
@@ -253,7 +275,7 @@ def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
         case.inputs["x"], case.expected, result.detach()
     ))  # fmt: skip
     gap = (given / x / (right / x)).angle().abs()
-    angle = case.inputs["positions"].double()[:, None] / 1e4 ** _powers(case.expected.shape[-1])
+    angle = case.inputs["positions"].double()[:, None] / 1e4 ** powers_of(case.expected.shape[-1])
     turned = ((given / x).abs() - 1).abs().max() < 0.02
     return bool(turned and (gap <= 0.03 * angle.clamp(max=1) * angle.clamp(min=1) + 0.01).all())
 
@@ -294,15 +316,21 @@ def _sinusoidal_mistakes(length: int, embed_dim: int) -> Named:
     ]
     starts, floors = (("", 0), ("waves_from_one", 1)), (("", False), ("waves_floor", True))
     for names, (order, start, powers, floor) in choices(orders, starts, speeds, floors):
-        yield names, order(_waves(length, embed_dim, powers, start, floor))
+        if (
+            waves := order(_waves(length, embed_dim, powers, start, floor))
+        ).any():  # what adds nothing has none
+            yield names, waves
 
 
 def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
-    """Findings about `candidate(length, embed_dim)`, or about a module that adds the waves to its input."""
+    """Findings about `candidate(length, embed_dim)`, or about what adds the waves to tokens, or takes ids."""
     subject, sizes = Subject(trial, SINUSOIDAL), [(7, 12), (1, 2), (2, 4), (2, 2), (3, 4)]
-    if isinstance(trial.candidate, nn.Module):
-        own = trial.candidate.eval()
-        width = next((each.shape[-1] for each in (*own.buffers(), *own.parameters())), 10)
+    own, is_module = trial.candidate, isinstance(trial.candidate, nn.Module)
+    if is_module or sum(each.default is each.empty for each in signature(own) or []) == 1:
+        tables = (*own.eval().buffers(), *own.parameters()) if is_module else ()
+        with contextlib.suppress(CallFailed, RuntimeError):
+            tables = tables or (trial.call(_added_by, own, 7, 0, _ADDED[2]),)
+        width = next((each.shape[-1] for each in tables if each.ndim and each.shape[-1] % 2 == 0), 10)
         subjects = [Subject(trial, SINUSOIDAL, partial(_added_by, own, form=form)) for form in _ADDED]
         distances = [_distance(sinusoidal(7, width), each) for each in subjects]
         subject, sizes = subjects[distances.index(min(distances))], [(7, width), (1, width), (2, width)]
@@ -329,9 +357,9 @@ _ADDED: tuple[tuple[Callable[[int, int], Tensor], Callable[[Tensor], Tensor]], .
 )
 
 
-def _added_by(module: nn.Module, length: int, embed_dim: int, form: Any) -> Tensor:
+def _added_by(candidate: Callable[..., Any], length: int, embed_dim: int, form: Any) -> Tensor:
     make, take = form
-    output: Tensor = take(first_output(module(make(length, embed_dim))))
+    output: Tensor = take(first_output(candidate(make(length, embed_dim))))
     return output
 
 
@@ -342,9 +370,7 @@ def alibi(num_heads: int) -> Case:
     right = torch.cat((_power_slopes(power, power), between))
     wrong = _power_slopes(num_heads, num_heads)
     slopes = [("", right), ("alibi_powers", wrong), ("alibi_from_zero", 2 ** (8 / num_heads) * wrong)]
-    signs = [("", 1), ("alibi_sign", -1)]
-    mistakes = [(names, slope * sign) for names, (slope, sign) in choices(slopes, signs)]
-    return Case({"num_heads": num_heads}, right, lambda: mistakes)
+    return staged({"num_heads": num_heads}, operator.mul, slopes, [("", 1), ("alibi_sign", -1)])
 
 
 def _power_slopes(num_heads: int, of: int) -> Tensor:
@@ -353,9 +379,14 @@ def _power_slopes(num_heads: int, of: int) -> Tensor:
 
 def kinds_of_module(module: nn.Module) -> list[str]:
     """The kinds of a module without matrices, as its class is called."""
-    name = type(module).__name__.lower()
+    name, embeds = type(module).__name__.lower(), ("position", "sinus", "embed")
     if len(signature(module) or []) > 1 or any(isinstance(part, nn.Linear) for part in module.modules()):
         return []
     if any(word in name for word in ("rotary", "rope")):
         return ["rotary"]
-    return ["sinusoidal"] if any(word in name for word in ("position", "sinus")) else []
+    return ["sinusoidal"] if any(word in name for word in embeds) else []
+
+
+def is_learned(module: object) -> bool:
+    """Whether a module has parameters that are trained."""
+    return isinstance(module, nn.Module) and any(each.requires_grad for each in module.parameters())

@@ -28,7 +28,7 @@ class Kind(NamedTuple):
             for it: the role "query" has the names query, queries, q and others.
         examine: Yields what it finds wrong with the candidate of a trial.
         optional: The roles that code of this kind may lack.
-        also: Other roles by which it is recognized, all of them required.
+        also: Other roles by which it is recognized, all of them required: other forms of the same code.
 
     Example:
         >>> sorted(KINDS["attention"].required), "q" in KINDS["attention"].roles["query"]
@@ -50,8 +50,9 @@ Sizes = Sequence[tuple[Any, ...]]
 
 
 def _by_cases(
-    roles: Roles, *builders: Callable[..., Case], sizes: Sizes, evidence: Sizes, **evidence_options: int
-) -> Kind:
+    roles: Roles, *builders: Callable[..., Case], sizes: Sizes, evidence: Sizes,
+    also: Sequence[tuple[Roles, Sequence[Callable[..., Case]]]] = (), **evidence_options: int,
+) -> Kind:  # fmt: skip
     """A kind that is examined by nothing but cases: inputs with the right output and those of known mistakes.
 
     Args:
@@ -60,17 +61,27 @@ def _by_cases(
             of the candidate's output is chosen, else the first.
         sizes: the builder's arguments for each case, large enough to tell one mistake from another.
         evidence: those for each small case that a finding may show to people, the smallest first.
+        also: roles and builders of other forms, in which what a mask means is a convention.
         evidence_options: more arguments for the small cases: `digits=1` rounds random tensors.
     """
 
     def examine_candidate(trial: Trial) -> Iterator[Finding]:
-        subject, build = Subject(trial, roles), builders[0]
-        if len(builders) > 1:
-            build = next((each for each in builders if has_right_shape(subject, each(*sizes[0]))), build)
+        forms = [(names, build) for names, several in ((roles, builders), *also) for build in several]
+        tries = ((Subject(trial, names), names, build) for names, build in forms)
+        fitting = (each for each in tries if has_right_shape(each[0], each[2](*sizes[0])))
+        first = Subject(trial, roles), roles, builders[0]
+        subject, names, build = next(fitting, first) if len(forms) > 1 else first
         small_cases = [build(*row, **evidence_options) for row in evidence]
-        yield from examine(subject, [build(*row) for row in sizes], small_cases)
+        for finding in examine(subject, [build(*row) for row in sizes], small_cases):
+            note = None if names is roles or trial.meant.mask else _CONVENTIONS.get(finding.name)
+            yield Finding(note) if note else finding
 
-    return Kind(roles, examine_candidate)
+    return Kind(roles, examine_candidate, also=tuple(names for names, _ in also))
+
+
+_CONVENTIONS = {
+    "mask_inverted": "mask_hides", "padding_inverted": "mask_hides", "causal_additive": "mask_additive",
+}  # fmt: skip
 
 
 _SPLIT_SIZES: dict[str, Any] = {
@@ -80,13 +91,16 @@ _SPLIT_SIZES: dict[str, Any] = {
 KINDS: dict[str, Kind] = {
     "attention": Kind(attention.ROLES, attention.diagnose_attention, attention.OTHERS | {"mask"}),
     "multi_head": Kind(LISTED, multi_head.diagnose_multi_head),
-    "causal_mask": _by_cases(masks.CAUSAL, masks.causal, sizes=[(5,)], evidence=[(2,), (3,)]),
+    "causal_mask": _by_cases(masks.CAUSAL, masks.causal, sizes=[(5,)], evidence=[(2,), (3,)],
+                             also=[(masks.OF_IDS, masks.CAUSAL_OF_IDS)]),
     "cached_mask": _by_cases(masks.CACHED, masks.cached,
                              sizes=[(5, 3), (5, 1), (0, 4)], evidence=[(1, 2), (2, 2), (2, 3)]),
     "window_mask": _by_cases(masks.WINDOW, masks.window,
                              sizes=[(9, 4), (11, 3)], evidence=[(2, 1), (3, 2), (5, 3)]),
     "padding_mask": _by_cases(masks.PADDING, *masks.PADDING_FORMS,
-                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)]),
+                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)],
+                              also=[(masks.OF_IDS_AND_PADDING, masks.PADDING_OF_IDS_AND_ID),
+                                    (masks.OF_IDS, masks.PADDING_OF_IDS)]),
     "document_mask": _by_cases(masks.DOCUMENTS, *masks.DOCUMENT_FORMS,
                                sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
     "transpose_qkv": _by_cases(functions.SPLIT, functions.split, **_SPLIT_SIZES),
@@ -94,7 +108,7 @@ KINDS: dict[str, Kind] = {
     "repeat_kv": _by_cases(functions.REPEAT, functions.repeat, sizes=[(2, 3, 5, 7, 2)],
                            evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)], digits=1),
     "rotary": Kind(positions.ROTARY, positions.diagnose_rotary, also=positions.ROTARY_FORMS),
-    "sinusoidal": Kind(positions.SINUSOIDAL, positions.diagnose_sinusoidal),
+    "sinusoidal": Kind(positions.SINUSOIDAL, positions.diagnose_sinusoidal, also=(masks.OF_IDS,)),
     "alibi": _by_cases(positions.ALIBI, positions.alibi, sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
     "rms_norm": Kind(norms.RMS, partial(norms.diagnose_norm, kind="rms_norm")),
     "layer_norm": Kind(norms.LAYER, partial(norms.diagnose_norm, kind="layer_norm"), frozenset({"eps"})),
@@ -118,7 +132,7 @@ _NOTES: dict[str, Set[str]] = {
     "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
 }  # fmt: skip
 # What leaves the question open whether the candidate is right.
-_DOUBTS = {"not_compared", "not_called", "causal_unknown", "rms_eps_outside"}
+_DOUBTS = {"not_compared", "unknown_kind", "not_called", "causal_unknown", "rms_eps_outside"}
 
 
 def counts_as(finding: str, kind: str) -> str:

@@ -8,5 +8,6 @@ from polyhead_course.figures.live.hull import hull
 from polyhead_course.figures.live.mask import mask
 from polyhead_course.figures.live.path import path
 from polyhead_course.figures.live.translator import translator
+from polyhead_course.figures.live.two_heads import two_heads
 
-__all__ = ["Explorable", "atlas", "copier", "decoding", "hull", "mask", "path", "translator"]
+__all__ = ["Explorable", "atlas", "copier", "decoding", "hull", "mask", "path", "translator", "two_heads"]

@@ -16,7 +16,7 @@ from polyhead_course.figures.plots.heads import (
 )
 from polyhead_course.figures.plots.layers import concat_blocks, layer_sublayers, residual_stream
 from polyhead_course.figures.plots.losses import (
-    leak_losses, learning_rates, loss_by_heads, loss_curves, loss_runs, position_losses, training_progress,
+    leak_losses, learning_rates, loss_curves, loss_of_runs, position_losses, training_progress,
     view_losses,
 )
 from polyhead_course.figures.plots.masks import (
@@ -25,7 +25,7 @@ from polyhead_course.figures.plots.masks import (
 from polyhead_course.figures.plots.matrices import (
     bug_matrix, cross_heads, five_steps, head_atlas, head_weights, heatmap, translation_weights,
 )
-from polyhead_course.figures.plots.points import weighted_sums, wish_and_hull
+from polyhead_course.figures.plots.points import keys_and_query, weighted_sums, wish_and_hull
 from polyhead_course.figures.plots.positions import (
     position_waves, relative_biases, rotary_arrows, rotary_layouts, score_terms, shuffled_outputs,
 )
@@ -37,11 +37,11 @@ __all__ = [
     "cache_alignment", "cache_bars", "cache_memory", "cache_triangle", "concat_blocks", "course_map",
     "cross_heads", "decode_cost", "decode_timeline", "distance_products", "family_tree", "five_steps",
     "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_weights", "head_writes",
-    "heatmap", "joined_projections", "largest_scores", "layer_sublayers", "leak_losses", "learning_rates",
-    "loss_by_heads", "loss_curves", "loss_runs", "masked_row", "masks", "memory_order", "next_token_bars",
-    "parameter_bars", "path_lengths", "position_losses", "position_waves", "relative_biases",
-    "removal_draws", "residual_stream", "rotary_arrows", "rotary_layouts", "score_terms",
-    "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "time_and_memory", "token_spread",
-    "tokens_seen", "training_progress", "translation_weights", "transpose_path", "view_losses",
-    "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
+    "heatmap", "joined_projections", "keys_and_query", "largest_scores", "layer_sublayers", "leak_losses",
+    "learning_rates", "loss_curves", "loss_of_runs", "masked_row", "masks", "memory_order",
+    "next_token_bars", "parameter_bars", "path_lengths", "position_losses", "position_waves",
+    "relative_biases", "removal_draws", "residual_stream", "rotary_arrows", "rotary_layouts",
+    "score_terms", "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "time_and_memory",
+    "token_spread", "tokens_seen", "training_progress", "translation_weights", "transpose_path",
+    "view_losses", "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
 ]  # fmt: skip

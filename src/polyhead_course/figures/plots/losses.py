@@ -121,45 +121,35 @@ def leak_losses(
     return figure
 
 
-_BY_HEADS = ((ORANGE, "s"), (BLUE, "o"), (GREY, "^"))
+_BY_HEADS = ((ORANGE, "-"), (BLUE, (0, (3, 1))))
 
 
 @plot
-def loss_by_heads(curves: Mapping[int, Array]) -> Figure:
-    """Draw the loss at each training step, by the number of heads, up to three curves.
-
-    >>> loss_by_heads({1: [1.0, 0.5], 2: [0.75, 0.0]})
-    <polyhead_course.figures.plots.Drawing>
-    """
-    figure, axes = chart(4.4, 2.9, "axis.step", "axis.loss")
-    for (colour, marker), (num_heads, curve) in zip(_BY_HEADS, curves.items(), strict=False):
-        losses = to_array(curve)
-        axes.plot(
-            np.arange(1, len(losses) + 1), losses, color=colour, linewidth=1.5, marker=marker, markersize=6,
-            markevery=max(1, len(losses) // 10), label=text("curve.heads", number=num_heads),
-        )  # fmt: skip
-    axes.set(xlim=(0, None), ylim=(0, None))
-    axes.legend(loc="best", fontsize=9)
-    return figure
-
-
-@plot
-def loss_runs(curves: Mapping[str, Array], every: Size, guessing: Positive) -> Figure:
+def loss_of_runs(
+    runs: Mapping[int | str, Array], every: Size = 1, guessing: Positive | None = None
+) -> Figure:
     """Draw the losses of several runs of each of two models, (num_runs, num_points), as thin lines.
 
-    Models go by the names "two layers" and "one layer"; the dotted line is the loss of `guessing`.
+    Args:
+        runs: The losses by the model's number of heads, or by its name, "two layers" or "one layer".
+        every: The number of steps from one loss to the next; the first is that of step 0.
+        guessing: The loss of guessing, drawn as a dotted line.
 
-    >>> loss_runs({"two layers": [[3.0, 0.1], [3.0, 0.2]]}, every=10, guessing=1.9)
+    >>> loss_of_runs({1: [[1.0, 0.5], [1.0, 0.25]], 2: [[0.75, 0.0]]})
     <polyhead_course.figures.plots.Drawing>
     """
-    figure, axes = chart(4.6, 3.0, "axis.step", "axis.loss")
-    for (name, runs), colour in zip(curves.items(), (BLUE, ORANGE), strict=False):
-        for losses in to_array(runs).round(2):
-            axes.plot(every * np.arange(len(losses)), losses, color=colour, linewidth=0.8)
-        axes.plot([], color=colour, label=text(f"curve.{name.replace(' ', '_')}"))
-    end = every * (len(losses) - 1)
-    level_line(axes, round(guessing, 2), "guessing", end)
-    axes.set(xlim=(0, end), ylim=(0, None))
+    figure, axes = chart(4.5, 3.0, "axis.step", "axis.loss")
+    for (colour, style), (name, curves) in zip(_BY_HEADS, runs.items(), strict=False):
+        number = {"number": name} if isinstance(name, int) else {}
+        label = text(f"curve.{'heads' if number else str(name).replace(' ', '_')}", **number)
+        losses = to_array(curves, decimals=2).T
+        steps = every * np.arange(len(losses))
+        axes.plot(steps, losses, color=colour, linestyle=style, linewidth=0.8,
+            label=[label, *[None] * (losses.shape[1] - 1)],
+        )  # fmt: skip
+    if guessing is not None:
+        level_line(axes, round(guessing, 2), "guessing", steps[-1])
+    axes.set(xlim=(0, None), ylim=(0, None))
     axes.legend(loc="best", fontsize=9)
     return figure
 

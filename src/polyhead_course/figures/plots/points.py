@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon
+from matplotlib.patches import Circle, Polygon
 
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, plot, to_array
 from polyhead_course.words.language import text
@@ -110,3 +110,29 @@ def _nearest(corners: np.ndarray, target: np.ndarray) -> np.ndarray:
     feet = starts + along.clip(0, 1)[:, None] * (ends - starts)
     foot: np.ndarray = feet[((feet - target) ** 2).sum(axis=1).argmin()]
     return foot
+
+
+@plot
+def keys_and_query(keys: Array, query: Array, tokens: Sequence[str]) -> Figure:
+    """Draw keys as points on a circle, and as an arrow the direction of the query of the last token.
+
+    Keys are (num_tokens, 2), the query is (2,). `tokens` name the keys.
+
+    >>> keys_and_query([[1, 0], [0, 1], [-1, 0]], [0, 20], ["a", "b", "c"])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    points, arrow = to_array(keys), to_array(query)
+    arrow = np.round(0.8 * arrow / np.linalg.norm(arrow), 4)
+    figure = Figure(figsize=(3.4, 3.0))
+    axes = figure.subplots()
+    axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linestyle=":", linewidth=1.4))
+    axes.annotate("", tuple(arrow), (0, 0), arrowprops={"arrowstyle": "-|>", "color": ORANGE, "linewidth": 2})
+    label = text("point.query_of", token=tokens[-1])
+    axes.annotate(label, (0, 0), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
+    axes.scatter(points[:, 0], points[:, 1], s=55, color=BLUE, zorder=3)
+    for token, point in zip(tokens, points, strict=True):
+        across = "center" if abs(point[0]) < 0.5 else "left" if point[0] > 0 else "right"
+        axes.annotate(token, tuple(1.16 * point), ha=across, va="center")
+    axes.set(xlim=(-1.4, 1.4), ylim=(-1.25, 1.25), aspect="equal")
+    axes.set_axis_off()
+    return figure
