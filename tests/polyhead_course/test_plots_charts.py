@@ -92,7 +92,7 @@ CURVES = {
         [{ORANGE: [(100, 1), (800, 8), (1600, 16)], BLUE: [(100, 0.25), (800, 2), (1600, 4)]}],
     ),
     "loss_of_runs": (
-        lambda: plots.loss_of_runs({"two layers": [[3, 1], [3, 0.5]], "one layer": [[3, 2]]}, 10, guessing=1.9),
+        lambda: plots.loss_of_runs({"two layers": [[3, 1], [3, 0.5]], "one layer": [[3, 2]]}, 10, 1.9),
         float, float,
         [{ORANGE: [(0, 3), (10, 0.5)], BLUE: [(0, 3), (10, 2)]}],
     ),
