@@ -148,7 +148,7 @@ def loss_of_runs(
             label=[label, *[None] * (losses.shape[1] - 1)],
         )  # fmt: skip
     if guessing is not None:
-        level_line(axes, round(guessing, 2), "guessing", steps[-1])
+        level_line(axes, round(guessing, 2), "guessing", int(steps[-1]))
     axes.set(xlim=(0, None), ylim=(0, None))
     axes.legend(loc="best", fontsize=9)
     return figure
