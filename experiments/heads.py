@@ -213,6 +213,38 @@ def train_with_dropout(probability: float, seed: int, steps: int = 600) -> Trans
     return translator
 
 
+def halves() -> list[Trial]:
+    """Choose 22 heads by gradient on half of the queries, and measure on both halves what MiniLM loses.
+
+    Neighbours have similar topics, so that blocks of ten stay together. The changes of the reciprocal rank:
+    of the half that chose, of the others, and of the others with 22 random heads off; with standard errors.
+    """
+    model, pairs, trials = load_minilm(), query_title_pairs(), []
+
+    def reciprocal_ranks(off: Collection[Head]) -> Tensor:
+        with ablate(model, off):
+            return 1 / ranks(search(model, pairs)).double()
+
+    whole = reciprocal_ranks([])
+    for draw in (*range(DRAWS), *range(100, 100 + DRAWS)):
+        blocks = [list(range(start, start + 10)) for start in range(0, len(pairs), 10)]
+        order = random.Random(draw).sample(blocks, len(blocks))
+        half, others = ([i for block in side for i in block] for side in (order[::2], order[1::2]))
+        batches = [[pairs[i] for i in block] for block in order[::2]]
+        scores = by_layer(importance(model, lambda batch: loss(model, batch), batches))
+        least = sorted(scores, key=scores.__getitem__)[:22]
+        chosen = reciprocal_ranks(least) - whole
+        control = reciprocal_ranks(random_heads(list(scores), 22, draw)) - whole
+        measures: dict[str, float] = {"draw": draw}
+        changes = {"half": chosen[half], "others": chosen[others], "random": control[others]}
+        for name, change in changes.items():
+            measures[name] = change.mean().item()
+            measures[f"{name}_error"] = change.std().item() / len(change) ** 0.5
+        trials.append(Trial("halves", least, measures))
+        report(trials)
+    return trials
+
+
 def format_heads(heads: Iterable[Head]) -> str:
     """Write heads into a cell of a table, from which `head_experiments.parse_heads` reads them.
 
@@ -222,7 +254,7 @@ def format_heads(heads: Iterable[Head]) -> str:
     return " ".join(f"{head.kind[0]}{head.layer}.{head.head}" for head in heads)
 
 
-TABLES = {"minilm": minilm, "translator": translator, "dropout": dropout}
+TABLES = {"minilm": minilm, "translator": translator, "dropout": dropout, "halves": halves}
 
 
 def write_trials(path: Path, trials: Sequence[Trial]) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from polyhead import DecoderOnly, causal_mask
 from polyhead_course.figures import live
+from polyhead_course.models.induction import load_copier
 from polyhead_course.words import sentence
 from tests.polyhead.whole_models import decoder_only
 from tests.polyhead_course.figures import DOTS, K, Q, V
@@ -27,6 +28,7 @@ def writer() -> DecoderOnly:
 EXPLORABLES = {
     "atlas": live.atlas,
     "cache": lambda: live.cache({"Llama 3 8B": [32, 32, 8, 128], "GPT-2": [12, 12, 12, 64]}),
+    "copier": lambda: live.copier(load_copier(), "ambidextrous"),
     "decoding": lambda: live.decoding(writer(), WRITTEN, ["<s>", *sentence(), "</s>"], num_prompt=3),
     "hull": lambda: live.hull(Q, K, V, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: live.mask(DOTS / 2, causal_mask(4), sentence()),

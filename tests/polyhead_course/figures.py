@@ -84,10 +84,8 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "attention_lines": lambda: plots.attention_lines(torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1),
         sentence(), ["0.2", "5.11"]),
     "head_atlas": lambda: plots.head_atlas([list(HEAD_KINDS)]),
-    "head_maps": lambda: plots.head_maps({name: torch.eye(4).mul(0.5) for name in ("importance",
-        "previous", "piece", "same_word")}),
-    "removal_curves": lambda: plots.removal_curves([3, 7], [[0.6, 0.7], [0.4, 0.6]], {"least_important":
-        [0.7, 0.65], "most_important": [0.5, 0.3]}, 0.74),
+    "loss_of_runs": lambda: plots.loss_of_runs(
+        {"two layers": [[3.0, 0.5], [3.1, 0.4]], "one layer": [[3.0, 2.0], [3.1, 2.1]]}, 10, 1.9),
     "removal_draws": lambda: plots.removal_draws({number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0],
         [0.8, 0.7]]} for number in (5, 12)}, 24),
     "head_weights": lambda: plots.head_weights(torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1),

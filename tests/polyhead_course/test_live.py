@@ -31,6 +31,7 @@ FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
     "atlas": lambda: plots.head_atlas(np.array([row.kind for row in atlas()]).reshape(30, 9).tolist()),
     "cache": lambda: plots.cache_bars({"MHA": 512.0, "GQA": 128.0, "MQA": 16.0, "MLA": 36.0}),
+    "copier": lambda: picture_of_the_copier(EXPLORABLES["copier"]().data),
     "decoding": lambda: plots.cache_triangle(["<s>", *sentence()], 3),
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
@@ -39,6 +40,11 @@ FIGURES = {
     "two_heads": lambda: plots.wish_and_hull(TWO, [3.0, 4.0], sentence()),
 }
 EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
+
+
+def picture_of_the_copier(data):
+    names = [text("live.copier_head", layer=layer) for layer in (0, 1)]
+    return plots.attention_lines(torch.tensor(data["weights"][0][4]) / 100, list(data["texts"][4]), names)
 
 
 def weights_of(translation):

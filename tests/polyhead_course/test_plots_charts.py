@@ -86,12 +86,10 @@ CURVES = {
         count, float,
         [{ORANGE: [(100, 1), (800, 8), (1600, 16)], BLUE: [(100, 0.25), (800, 2), (1600, 4)]}],
     ),
-    "removal_curves": (
-        lambda: plots.removal_curves(
-            [3, 7], [[0.25, 0.375, 0.625], [0.125, 0.5, 0.25]],
-            {"most_important": [0.3, 0.2], "least_important": [0.7, 0.6]}, whole=0.75,
-        ), float, float,
-        [{BLUE: [(3, 1.25 / 3), (7, 0.875 / 3)], GREEN: [(3, 0.7), (7, 0.6)], ORANGE: [(3, 0.3), (7, 0.2)]}],
+    "loss_of_runs": (
+        lambda: plots.loss_of_runs({"two layers": [[3, 1], [3, 0.5]], "one layer": [[3, 2]]}, 10, 1.9),
+        float, float,
+        [{ORANGE: [(0, 3), (10, 0.5)], BLUE: [(0, 3), (10, 2)]}],
     ),
     "leak_losses": (
         lambda: plots.leak_losses(
@@ -135,7 +133,7 @@ def test_every_point_of_a_curve_is_where_the_axes_say(name):
         (lambda: plots.position_losses({"no_positions": [1.5, 1.0]}, guess=1.6), float, {"guessing": 1.6}),
         (lambda: plots.loss_curves([5.0, 0.1], [5.5], guessing=3.5, warm_up=1), log10, {"guessing": 0.544}),
         (lambda: plots.cache_memory([1, 9], {8: [0.0, 9.0]}, weights=5), float, {"model_weights": 5}),
-        (lambda: plots.removal_curves([3, 7], [[0], [1]], {}, whole=0.75), float, {"all_heads": 0.75}),
+        (lambda: plots.loss_of_runs({"one layer": [[3.0, 2.0]]}, 5, guessing=1.9), float, {"guessing": 1.9}),
         (lambda: plots.leak_losses({"causal": [2.0, 1.0]}, {"causal": {0: 2.0}}, 0.5, 1.5), float,
          {"lowest_loss": 0.5, "guessing": 1.5}),
     ],
@@ -160,21 +158,6 @@ def test_dotted_lines_are_at_their_heights(draw, number, labels):
 def test_the_axis_has_whole_powers_of_ten_around_the_curve(curve, labels):
     (axes,) = axes_of(plots.gradient_by_layer({"pre_norm": curve}))
     assert [texts(tick)[0][0] for tick in figures.ticks(axes, "y")] == labels
-
-
-def band(axes, x, y):
-    """The corners of the only band."""
-    (group,) = parts(axes, "FillBetweenPolyCollection")
-    (origin,) = figures.marks(group)
-    return [(x(corner.x + origin.x), y(corner.y + origin.y)) for corner in shapes(group)[0].corners]
-
-
-def test_the_band_reaches_from_the_lowest_to_the_highest_draw():
-    (axes,) = axes_of(plots.removal_curves([3, 7], [[0.25, 0.375, 0.625], [0.125, 0.5, 0.25]], {}, 0.75))
-    corners = band(axes, scale(axes, "x"), scale(axes, "y"))
-    for place, edges in ((3, (0.25, 0.625)), (7, (0.125, 0.5))):
-        heights = [height for across, height in corners if across == pytest.approx(place, abs=0.05)]
-        assert (min(heights), max(heights)) == pytest.approx(edges, abs=5e-3)
 
 
 @pytest.mark.parametrize(

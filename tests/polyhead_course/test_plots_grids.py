@@ -94,15 +94,6 @@ def test_weights_in_per_cent_are_at_their_query_and_key():
     assert (same.rows, same.columns) == (["p", "␣"], list("xyz"))
 
 
-def test_head_maps_have_a_row_for_each_layer_and_hundredths_in_the_cells():
-    maps = {"previous": torch.tensor([[0.0, 0.116, 1.0], [0.5, 0.254, 0.03]]), "piece": torch.eye(3)}
-    first, second = grids(plots.head_maps(maps))
-    assert first.cell_texts == [["0", "12", "100"], ["50", "25", "3"]]
-    assert (first.rows, first.columns) == ([text("row.layer", number=n) for n in (0, 1)], ["0", "1", "2"])
-    assert (first.title, second.title) == (text("map.previous"), text("map.piece"))
-    assert first.faces[0][2] == second.faces[0][0] != first.faces[0][1]  # one scale for all
-
-
 def test_the_atlas_of_heads_has_layers_across_and_counts_kinds():
     kinds = [["first", "mixed"], ["first", "first"], ["induction", "mixed"]]
     lower, upper, *keys = grids(plots.head_atlas(kinds))

@@ -2,6 +2,7 @@
 
 from polyhead_course.figures.live.atlas import atlas
 from polyhead_course.figures.live.cache import cache
+from polyhead_course.figures.live.copier import copier
 from polyhead_course.figures.live.decoding import decoding
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.live.hull import hull
@@ -10,4 +11,7 @@ from polyhead_course.figures.live.path import path
 from polyhead_course.figures.live.translator import translator
 from polyhead_course.figures.live.two_heads import two_heads
 
-__all__ = ["Explorable", "atlas", "cache", "decoding", "hull", "mask", "path", "translator", "two_heads"]
+__all__ = [
+    "Explorable", "atlas", "cache", "copier", "decoding", "hull", "mask", "path", "translator",
+    "two_heads",
+]

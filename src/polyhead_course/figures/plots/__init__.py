@@ -8,7 +8,7 @@ from polyhead_course.figures.plots.bars import (
 )
 from polyhead_course.figures.plots.curves import (
     activation_curves, cache_memory, decode_cost, distance_products, gradient_by_layer,
-    gradient_quantiles, removal_curves, removal_draws, token_spread,
+    gradient_quantiles, removal_draws, token_spread,
 )
 from polyhead_course.figures.plots.drawing import Drawing
 from polyhead_course.figures.plots.heads import (
@@ -23,8 +23,7 @@ from polyhead_course.figures.plots.masks import (
     cache_alignment, cache_triangle, future_rows, masks, three_uses, window_reach,
 )
 from polyhead_course.figures.plots.matrices import (
-    bug_matrix, cross_heads, five_steps, head_atlas, head_maps, head_weights, heatmap,
-    translation_weights,
+    bug_matrix, cross_heads, five_steps, head_atlas, head_weights, heatmap, translation_weights,
 )
 from polyhead_course.figures.plots.modern import cache_kinds, flash_tiles, two_blocks
 from polyhead_course.figures.plots.points import keys_and_query, weighted_sums, wish_and_hull
@@ -39,12 +38,11 @@ __all__ = [
     "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
     "course_map", "cross_heads", "decode_cost", "decode_timeline", "distance_products", "family_tree",
     "five_steps", "flash_tiles", "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas",
-    "head_maps", "head_weights", "head_writes", "heatmap", "joined_projections", "keys_and_query",
-    "layer_sublayers", "leak_losses", "learning_rates", "loss_curves", "loss_of_runs", "masked_row",
-    "masks", "memory_order", "next_token_bars", "one_query", "parameter_bars", "position_losses",
-    "position_waves", "relative_biases", "removal_curves", "removal_draws", "residual_stream",
-    "rotary_arrows", "rotary_layouts", "score_terms", "shifted_tokens", "shuffled_outputs",
-    "temperatures", "three_uses", "token_spread", "tokens_seen", "training_progress",
-    "translation_weights", "transpose_path", "two_blocks", "view_losses", "weighted_sums",
-    "whole_transformer", "window_reach", "wish_and_hull",
+    "head_weights", "head_writes", "heatmap", "joined_projections", "keys_and_query", "layer_sublayers",
+    "leak_losses", "learning_rates", "loss_curves", "loss_of_runs", "masked_row", "masks", "memory_order",
+    "next_token_bars", "one_query", "parameter_bars", "position_losses", "position_waves",
+    "relative_biases", "removal_draws", "residual_stream", "rotary_arrows", "rotary_layouts",
+    "score_terms", "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "token_spread",
+    "tokens_seen", "training_progress", "translation_weights", "transpose_path", "two_blocks",
+    "view_losses", "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from polyhead.checked import Count, Positive, Size
+from polyhead.checked import Positive, Size
 from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures.plots.charts import (
     chart,
@@ -151,46 +151,13 @@ def distance_products(distances: Sequence[int], panels: Mapping[str, Mapping[int
     return figure
 
 
-_ORDERS = {"least_important": ("#31a354", "o"), "most_important": (ORANGE, "s")}
-
-
-@plot
-def removal_curves(
-    num_off: Sequence[Count], draws: Array, orders: Mapping[str, Array], whole: float
-) -> Figure:
-    """Draw the mean reciprocal rank against the heads that are off: random ones, and by importance.
-
-    Args:
-        num_off: how many heads are off.
-        draws: with as many random heads off, (num_points, num_draws); the line is the mean, the band reaches
-            from the lowest to the highest draw.
-        orders: "least_important" and "most_important", each (num_points,); one may be missing.
-        whole: with all heads on, a dotted line.
-
-    >>> removal_curves([3, 7], [[0.6, 0.7], [0.4, 0.6]], {"most_important": [0.5, 0.3]}, whole=0.75)
-    <polyhead_course.figures.plots.Drawing>
-    """
-    random = to_array(draws)
-    figure, axes = chart(4.5, 3.4, "axis.heads_off", "axis.reciprocal_rank")
-    axes.fill_between(num_off, random.min(axis=1), random.max(axis=1), color=BLUE, alpha=0.25, linewidth=0)
-    mean = to_array(random.mean(axis=1))
-    axes.plot(num_off, mean, color=BLUE, marker="^", markersize=5, label=text("curve.random_heads"))
-    for name, curve in orders.items():
-        heights, (colour, marker) = to_array(curve), _ORDERS[name]
-        axes.plot(num_off, heights, color=colour, marker=marker, markersize=5, label=text(f"curve.{name}"))
-    level_line(axes, round(whole, 4), "all_heads", max(num_off))
-    axes.set(xlim=(0, max(num_off) * 1.04), ylim=(0, 1), xticks=num_off)
-    axes.legend(loc="lower left", fontsize=9)
-    return figure
-
-
 @plot
 def removal_draws(panels: Mapping[int, Mapping[float, Array]], num_heads: Size) -> Figure:
-    """Draw how many dates translators get exactly with random heads off; a point is a draw, a line the mean.
+    """Draw how many letters copiers get right with random heads off; a point is a draw, a line the mean.
 
     Args:
         panels: by the number of heads that are off, then by the dropout with which the models were trained,
-            the share of exact dates, (num_seeds, num_draws). The first dropout is orange, the second blue.
+            the share of right letters, (num_seeds, num_draws). The first dropout is orange, the second blue.
         num_heads: of the whole model.
 
     >>> removal_draws({5: {0.0: [[0.1, 0.6]], 0.1: [[0.9, 1.0]]}}, num_heads=24)
@@ -208,7 +175,7 @@ def removal_draws(panels: Mapping[int, Mapping[float, Array]], num_heads: Size) 
         axes.set_xticks(range(len(seeds)), seeds)
         axes.set_xlabel(text("axis.seed"))
         axes.set_title(text("panel.heads_off", number=number, total=num_heads), fontsize=9.5)
-    columns[0].set(ylim=(-0.04, 1.04), ylabel=text("axis.exact_dates"))
+    columns[0].set(ylim=(-0.04, 1.04), ylabel=text("axis.right_letters"))
     columns[0].legend(loc="upper left", bbox_to_anchor=(-0.1, -0.2), ncols=2, fontsize=9, handletextpad=0.2)
     figure.subplots_adjust(wspace=0.08)
     return figure

@@ -11,7 +11,16 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from polyhead.checked import Size, divide_exactly
-from polyhead_course.figures.plots.drawing import BLUE, FIXED_PAPER, INK, Array, inch_figure, plot, to_array
+from polyhead_course.figures.plots.drawing import (
+    BLUE,
+    FIXED_PAPER,
+    GREY,
+    INK,
+    Array,
+    inch_figure,
+    plot,
+    to_array,
+)
 from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid, matrix_colours
 from polyhead_course.words.language import text
 
@@ -168,7 +177,8 @@ def head_writes(outputs: Sequence[Array], output_weight: Array) -> Figure:
 def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str]) -> Figure:
     """Draw where heads look: lines from the queries on the left to the keys on the right.
 
-    The darker a line, the larger the weight; weights below 0.05 have none. The first and the last token
+    The darker a line, the larger the weight; weights below 0.05 have none. Lines to the first token, which
+    says nothing, are grey. The first and the last token
     are no words, and have no lines as queries.
 
     Args:
@@ -186,7 +196,8 @@ def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str])
         axes.set_axis_off()
         for (query, key), weight in np.ndenumerate(matrix):
             if weight >= 0.05 and 0 < query < len(tokens) - 1:
-                axes.plot([0, 1], [query, key], color=BLUE, alpha=float(weight), linewidth=2.2)
+                colour = BLUE if key else GREY
+                axes.plot([0, 1], [query, key], color=colour, alpha=float(weight), linewidth=2.2)
         for row, token in enumerate(tokens):
             axes.text(-0.05, row, token, ha="right", va="center", fontsize=9)
             axes.text(1.05, row, token, ha="left", va="center", fontsize=9)

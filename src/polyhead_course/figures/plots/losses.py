@@ -125,21 +125,32 @@ _BY_HEADS = ((ORANGE, "-"), (BLUE, (0, (3, 1))))
 
 
 @plot
-def loss_of_runs(runs: Mapping[int, Array]) -> Figure:
-    """Draw the losses of several runs as thin lines, (num_runs, num_steps), by the number of heads.
+def loss_of_runs(
+    runs: Mapping[int | str, Array], every: Size = 1, guessing: Positive | None = None
+) -> Figure:
+    """Draw the losses of several runs of each of two models, (num_runs, num_points), as thin lines.
+
+    Args:
+        runs: The losses by the model's number of heads, or by its name, "two layers" or "one layer".
+        every: The number of steps from one loss to the next; the first is that of step 0.
+        guessing: The loss of guessing, drawn as a dotted line.
 
     >>> loss_of_runs({1: [[1.0, 0.5], [1.0, 0.25]], 2: [[0.75, 0.0]]})
     <polyhead_course.figures.plots.Drawing>
     """
-    figure, axes = chart(4.4, 2.9, "axis.step", "axis.loss")
-    for (colour, style), (num_heads, curves) in zip(_BY_HEADS, runs.items(), strict=True):
-        losses, label = to_array(curves, decimals=2).T, text("curve.heads", number=num_heads)
-        steps = np.arange(1, len(losses) + 1)
+    figure, axes = chart(4.5, 3.0, "axis.step", "axis.loss")
+    for (colour, style), (name, curves) in zip(_BY_HEADS, runs.items(), strict=False):
+        number = {"number": name} if isinstance(name, int) else {}
+        label = text(f"curve.{'heads' if number else str(name).replace(' ', '_')}", **number)
+        losses = to_array(curves, decimals=2).T
+        steps = every * np.arange(len(losses))
         axes.plot(steps, losses, color=colour, linestyle=style, linewidth=0.8,
             label=[label, *[None] * (losses.shape[1] - 1)],
         )  # fmt: skip
-    axes.set(xlim=(0, None), ylim=(0, 1.25))
-    axes.legend(loc="upper right", fontsize=9)
+    if guessing is not None:
+        level_line(axes, round(guessing, 2), "guessing", int(steps[-1]))
+    axes.set(xlim=(0, None), ylim=(0, None))
+    axes.legend(loc="best", fontsize=9)
     return figure
 
 

@@ -228,35 +228,6 @@ def translation_weights(weights: Array, source: Sequence[str], target: Sequence[
     return figure
 
 
-@plot
-def head_maps(maps: Mapping[str, Array]) -> Figure:
-    """Draw one table per map: its rows are layers, its columns heads, both counted from 0.
-
-    Args:
-        maps: By name, "importance", "previous", "piece" or "same_word", a number from 0 to 1 for each head of
-            a model, (num_layers, num_heads). Shown are hundredths.
-
-    Raises:
-        ValueError: A map has another name, or is no matrix.
-
-    >>> head_maps({"previous": [[0.25, 0.75], [0.0, 1.0]]})
-    <polyhead_course.figures.plots.Drawing>
-    """
-    cell, gap = 0.37, 0.62  # inches; in the gap are the next table's title and labels
-    figure, top = inch_figure(), 0.0
-    for name, values in maps.items():
-        array = to_array(values)
-        layers, heads = array.shape
-        axes = add_grid(
-            figure, matrix_colours(array, 1.0), cell=cell, top=top, cell_texts=100 * array,
-            number_format=".0f", rows=[text("row.layer", number=layer) for layer in range(layers)],
-            columns=[str(head) for head in range(heads)],
-        )  # fmt: skip
-        _add_title(axes, text(f"map.{name}"), above=20)
-        top += layers * cell + gap
-    return figure
-
-
 # The colour and the mark of each kind of head; colours that also differ for readers who see no red or green.
 HEAD_KINDS = {
     "first": ("#9ecae1", "1"), "previous": ("#f0e442", "←"), "induction": (ORANGE, "→"),
