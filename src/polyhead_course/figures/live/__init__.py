@@ -6,6 +6,7 @@ from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.live.hull import hull
 from polyhead_course.figures.live.mask import mask
 from polyhead_course.figures.live.path import path
+from polyhead_course.figures.live.speculative import speculative
 from polyhead_course.figures.live.translator import translator
 
-__all__ = ["Explorable", "atlas", "decoding", "hull", "mask", "path", "translator"]
+__all__ = ["Explorable", "atlas", "decoding", "hull", "mask", "path", "speculative", "translator"]

@@ -179,7 +179,7 @@ def fit_ngram(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -
 class Evaluation(NamedTuple):
     """Results for one language, or for all together.
 
-    >>> Evaluation(3, 21, 5.5, 6.5, 7.5, 10, 4, 1).perplexity
+    >>> Evaluation(3, 21, 5.5, 6.5, 7.5, 4.5, 10, 4, 1).perplexity
     5.5
     """
 
@@ -188,6 +188,7 @@ class Evaluation(NamedTuple):
     perplexity: float  # the model's on the held-out names
     own_trigram: float  # the perplexity of a trigram model of the language
     one_trigram: float  # the perplexity of one trigram model of all languages, trained on the same names
+    teacher: float  # that of the smoothed 5-gram model of the language, from which the model learned
     different: int  # different names among the generated ones
     new: int  # those of the different ones that are no training names
     real: int  # those of the new ones that are held-out names
@@ -220,6 +221,7 @@ def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0)
             writer.perplexity(tag, held_out[tag]),
             fit_ngram(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
             all_languages.perplexity(sequences),
+            fit_ngram(vocabulary, {tag: training[tag]}, order=5).perplexity(sequences),
             len(samples),
             len(new),
             len(new & set(held_out[tag])),
@@ -231,7 +233,7 @@ def _aggregate(each: list[Evaluation]) -> Evaluation:
     """Average the perplexities as logarithms, weighted by tokens; add the rest."""
     columns = dict(zip(Evaluation._fields, zip(*each, strict=True), strict=True))
     sums = {name: sum(values) for name, values in columns.items()}
-    for name in ("perplexity", "own_trigram", "one_trigram"):
+    for name in ("perplexity", "own_trigram", "one_trigram", "teacher"):
         logs = (n * math.log(p) for n, p in zip(columns["num_tokens"], columns[name], strict=True))
         sums[name] = math.exp(sum(logs) / sums["num_tokens"])
     return Evaluation(**sums)
