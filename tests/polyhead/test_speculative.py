@@ -14,10 +14,8 @@ P, Q = torch.tensor([0.5, 0.375, 0.125]).double(), torch.tensor([0.25, 0.25, 0.5
 def drawn(p, q, seed, draws=400):
     """The first token of each of many drafts of two tokens, as shares, and the mean number of tokens kept."""
     generator = torch.Generator().manual_seed(seed)
-    kept = [
-        accept_drafts(p.expand(3, -1), q.expand(2, -1), torch.multinomial(q, 2, True, generator=generator), generator)
-        for _ in range(draws)
-    ]  # fmt: skip
+    drafts = torch.multinomial(q, 2 * draws, replacement=True, generator=generator).view(draws, 2)
+    kept = [accept_drafts(p.expand(3, -1), q.expand(2, -1), each, generator) for each in drafts]
     firsts = torch.stack([each[0] for each in kept])
     return firsts.bincount(minlength=len(p)) / draws, sum(map(len, kept)) / draws
 

@@ -35,12 +35,7 @@ FIGURES = {
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
     "path": lambda: plots.transpose_path(Q[None], 2),
     "speculative": lambda: plots.next_token_bars(
-        {
-            text("draft.q"): [0.2, 0.2, 0.6],
-            text("draft.p"): [0.5, 0.3, 0.2],
-            text("draft.accepted"): [0.2] * 3,
-        },
-        list("ABC"),
+        {"q": [0.2, 0.2, 0.6], "p": [0.5, 0.3, 0.2], "min(p, q)": [0.2] * 3}, list("ABC")
     ),
     "translator": lambda: weights_of(translate("Friday, November 20, 2026", "zh-TW")),
 }

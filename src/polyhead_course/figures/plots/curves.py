@@ -15,7 +15,6 @@ from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures.plots.charts import (
     chart,
     decimal_ticks,
-    end_label,
     level_line,
     power_ticks,
     stacked_charts,
@@ -247,10 +246,10 @@ def _add_draws(axes: Axes, x: int, row: np.ndarray, colour: str, label: str) -> 
 
 @plot
 def roofline(peak: Positive, bandwidth: Positive, batches: Sequence[Size], prompt: Size) -> Figure:
-    """Draw what a machine computes in a second against the operations for each byte read, on logarithmic axes.
+    """Draw what a machine computes in a second against the operations for each byte that it reads.
 
-    The roof rises with `bandwidth`, in bytes a second, up to `peak`, in operations a second. With weights of
-    2 bytes, decoding a batch of n texts makes n operations for a byte, and reading a prompt of n tokens, too.
+    Both axes are logarithmic. The roof rises with `bandwidth`, in bytes a second, up to `peak`. With weights
+    of 2 bytes, decoding a batch of n texts makes n operations a byte, and so does a prompt of n tokens.
 
     >>> roofline(989e12, 3.35e12, batches=[1, 32], prompt=1024)
     <polyhead_course.figures.plots.Drawing>

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from polyhead_course.models.names.model import END, NameWriter, Vocabulary
+from polyhead.generation import accept_drafts
+from polyhead_course.models.names.model import END, MAX_LENGTH, NameWriter, Vocabulary
 
 LOCALES = {"en": "en", "zh-TW": "zh_Hant_TW", "zh-CN": "zh_Hans_CN", "ko": "ko"}  # ours: CLDR's
 ONE_IN = 10  # the share of names held out is 1 / ONE_IN
@@ -174,6 +175,32 @@ def fit_ngram(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -
     sequences = [vocabulary.tokens_of(tag, name) for tag, each in names.items() for name in each]
     possible = [END, *range(len(vocabulary) - len(vocabulary.characters), len(vocabulary))]
     return NGram(sequences, possible, len(vocabulary), order)
+
+
+@torch.no_grad()
+def speculate(
+    writer: NameWriter, drafter: NGram, language: str, num_drafts: int, generator: torch.Generator
+) -> tuple[Tensor, int]:
+    """Write a name of which an n-gram model drafts the characters; return them, and the model's calls.
+
+    >>> writer = NameWriter()
+    >>> drafter = fit_ngram(writer.vocabulary, {"en": ["Kenya", "Korea"]}, order=3)
+    >>> name, calls = speculate(writer, drafter, "en", 4, torch.Generator().manual_seed(0))
+    >>> len(name) <= 5 * calls
+    True
+    """
+    ids, calls = torch.tensor([writer.vocabulary.tag(language)]), 0
+    while ids[-1] != END and len(ids) <= MAX_LENGTH:
+        draft, rows = ids.tolist(), []
+        for _ in range(num_drafts):
+            rows.append(drafter.distribution(drafter.contexts([*draft, END])[-1]))
+            draft.append(int(torch.multinomial(rows[-1], 1, generator=generator)))
+        new = torch.tensor(draft)
+        probs = writer.model(new[None])[0, len(ids) - 1 :].softmax(dim=-1)
+        kept = accept_drafts(probs, torch.stack(rows), new[len(ids) :], generator)
+        ended = (kept == END).cumsum(dim=0) - (kept == END).long()
+        ids, calls = torch.cat((ids, kept[ended == 0])), calls + 1
+    return ids[1:], calls
 
 
 class Evaluation(NamedTuple):
