@@ -88,8 +88,9 @@ CURVES = {
         [{BLUE: steps(0.699, 0, -1, -1.699, 0), ORANGE: steps(0.74, 0.398)}],
     ),
     "roofline": (
-        lambda: plots.roofline(100e12, 1e12, batches=[1, 10], prompt=1000), count, float,
-        [{GREY: [(0.5, 0.5), (100, 100), (1e4, 100)]}],
+        lambda: plots.roofline(100e12, 1e12, batches=[1, 10], prompt=1000),
+        lambda label: math.log10(count(label)), log10,
+        [{GREY: [(-0.301, -0.301), (2, 2), (4, 2)]}],
     ),
     "cache_memory": (
         lambda: plots.cache_memory([100, 800, 1600], {32: [1.0, 8.0, 16.0], 8: [0.25, 2.0, 4.0]}, weights=5),
