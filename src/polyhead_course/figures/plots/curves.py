@@ -256,7 +256,7 @@ def roofline(peak: Positive, bandwidth: Positive, batches: Sequence[Size], promp
     """
     figure, axes = chart(4.6, 3.1, "axis.operations_per_byte", "axis.tera_operations")
 
-    def place(ratios: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    def place(ratios: list[int | float]) -> tuple[np.ndarray, np.ndarray]:
         return to_log10(ratios, 3), to_log10([min(peak, ratio * bandwidth) / 1e12 for ratio in ratios], 3)
 
     axes.plot(*place([0.5, peak / bandwidth, 1e4]), color=GREY)
