@@ -110,11 +110,11 @@ def write(options: argparse.Namespace) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print a row of measurements for each language, and one for all together."""
     writer = NameWriter(options.checkpoint)
-    print("language  held out  perplexity  own trigram  one trigram  different   new  real")
+    print("language  held out  perplexity  own trigram  one trigram  teacher  different   new  real")
     for language, got in evaluate(writer, read_names(), options.count).items():
         print(
             f"{language:8}  {got.num_held_out:8}  {got.perplexity:10.2f}  {got.own_trigram:11.2f}"
-            f"  {got.one_trigram:11.2f}  {got.different:9}  {got.new:4}  {got.real:4}"
+            f"  {got.one_trigram:11.2f}  {got.teacher:7.2f}  {got.different:9}  {got.new:4}  {got.real:4}"
         )
 
 

@@ -28,7 +28,7 @@ from polyhead.embedding import TokenEmbedding
 from polyhead.encoder import Encoder, EncoderLayer
 from polyhead.feed_forward import FeedForward, GatedFeedForward
 from polyhead.functional import attention_scores, masked_softmax, scaled_dot_product_attention
-from polyhead.generation import beam_search, greedy_decode, next_token_probs, sample
+from polyhead.generation import accept_drafts, beam_search, greedy_decode, next_token_probs, sample
 from polyhead.masks import causal_mask, document_mask, padding_mask, to_torch_mha_masks, window_mask
 from polyhead.multi_head import (
     AnnotatedMultiHeadAttention,
@@ -52,7 +52,7 @@ __all__ = [
     "LearnedPositions", "Llama3Scaling", "LoopedMultiHeadAttention", "MultiHeadAttention", "RMSNorm",
     "Residual", "RotaryPositions", "SingleHeadAttention", "SinusoidalPositions",
     "SplitMultiHeadAttention", "TokenEmbedding", "Transformer", "TransposedMultiHeadAttention",
-    "attention_scores", "beam_search", "causal_mask", "copy_weights", "document_mask", "greedy_decode",
-    "masked_softmax", "next_token_probs", "padding_mask", "sample", "scaled_dot_product_attention",
-    "to_torch_mha_masks", "transpose_output", "transpose_qkv", "window_mask",
+    "accept_drafts", "attention_scores", "beam_search", "causal_mask", "copy_weights", "document_mask",
+    "greedy_decode", "masked_softmax", "next_token_probs", "padding_mask", "sample",
+    "scaled_dot_product_attention", "to_torch_mha_masks", "transpose_output", "transpose_qkv", "window_mask",
 ]  # fmt: skip

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -20,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import polyhead
 from polyhead.pretrained import smollm2
 from polyhead_course import peers
+from polyhead_course.models.names import NameWriter
 from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, come_near, numbers
 
@@ -435,18 +433,10 @@ def counted(run: Callable[[], object]) -> int:
 
 
 @pytest.fixture
-def chapters_writer() -> Iterator[tuple[polyhead.DecoderOnly, Tensor]]:
-    """The model that the chapter trains, and the text that it generates."""
-    notebook = json.loads(Path("book/en/09-generation.ipynb").read_text(encoding="utf-8"))
-    (source,) = [cell["source"] for cell in notebook["cells"] if cell["id"] == "train-small-code"]
-    names: dict[str, Any] = {"torch": torch, "F": F, "polyhead": polyhead, "print": lambda text: None}
-    torch.set_default_dtype(torch.float64)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            exec("".join(source), names)
-        yield names["writer"], names["ids"][:, :-1]
-    finally:
-        torch.set_default_dtype(torch.float32)
+def chapters_writer() -> tuple[polyhead.DecoderOnly, Tensor]:
+    """The model that the chapter shows, and the text that it generates."""
+    writer = NameWriter()
+    return writer.model, torch.tensor([writer.vocabulary.tokens_of("en", "Japan")[:5]])
 
 
 @pytest.mark.skipif("decoding" not in CHAPTERS, reason="no chapter shows it yet")

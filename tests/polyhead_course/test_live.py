@@ -36,6 +36,9 @@ FIGURES = {
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
     "path": lambda: plots.transpose_path(Q[None], 2),
+    "speculative": lambda: plots.next_token_bars(
+        {"q": [0.2, 0.2, 0.6], "p": [0.5, 0.3, 0.2], "min(p, q)": [0.2] * 3}, list("ABC")
+    ),
     "translator": lambda: weights_of(translate("Friday, November 20, 2026", "zh-TW")),
     "two_heads": lambda: plots.wish_and_hull(TWO, [3.0, 4.0], sentence()),
 }

@@ -154,11 +154,12 @@ def test_it_knows_held_out_names_better_than_trigrams(writer, read):
 
 
 def test_perplexities_of_all_languages_are_averaged_by_tokens():
-    one = runs.Evaluation(3, 10, 2.0, 5.0, 1.0, 1, 1, 1)
+    one = runs.Evaluation(3, 10, 2.0, 5.0, 1.0, 3.0, 1, 1, 1)
     got = runs._aggregate([one, one._replace(num_tokens=30, perplexity=32.0)])
     assert_close(got.perplexity, 16.0)
     assert (got.num_held_out, got.num_tokens, got.real) == (6, 40, 2)
     assert_close(got.own_trigram, 5.0)
+    assert_close(got.teacher, 3.0)
 
 
 def test_it_has_not_learnt_what_was_held_out(writer, read):

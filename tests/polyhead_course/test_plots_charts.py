@@ -77,9 +77,10 @@ CURVES = {
         float, log10,
         [{BLUE: steps(0.699, 0, -1, -1.699, 0), ORANGE: steps(0.74, 0.398)}],
     ),
-    "decode_cost": (
-        lambda: plots.decode_cost([10, 100, 100], [10, 1_000, 100_000]), float, power,
-        [{BLUE: steps(1, 2, 2, start=1), ORANGE: steps(1, 3, 5, start=1)}],
+    "roofline": (
+        lambda: plots.roofline(100e12, 1e12, batches=[1, 10], prompt=1000),
+        lambda label: math.log10(count(label)), log10,
+        [{GREY: [(-0.301, -0.301), (2, 2), (4, 2)]}],
     ),
     "cache_memory": (
         lambda: plots.cache_memory([100, 800, 1600], {32: [1.0, 8.0, 16.0], 8: [0.25, 2.0, 4.0]}, weights=5),

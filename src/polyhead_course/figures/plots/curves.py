@@ -15,6 +15,7 @@ from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures.plots.charts import (
     chart,
     end_label,
+    decimal_ticks,
     level_line,
     power_ticks,
     stacked_charts,
@@ -190,23 +191,30 @@ def _add_draws(axes: Axes, x: int, row: np.ndarray, colour: str, label: str) -> 
 
 
 @plot
-def decode_cost(with_cache: Sequence[int], without_cache: Sequence[int]) -> Figure:
-    """Draw the multiply-adds for one more token, on a logarithmic axis, against the number of tokens.
+def roofline(peak: Positive, bandwidth: Positive, batches: Sequence[Size], prompt: Size) -> Figure:
+    """Draw what a machine computes in a second against the operations for each byte that it reads.
 
-    Both sequences begin with the first token and are equally long; all numbers are at least 1.
+    Both axes are logarithmic. The roof rises with `bandwidth`, in bytes a second, up to `peak`. With weights
+    of 2 bytes, decoding a batch of n texts makes n operations a byte, and so does a prompt of n tokens.
 
-    >>> decode_cost([3, 4, 5], [9, 70, 700])
+    >>> roofline(989e12, 3.35e12, batches=[1, 32], prompt=1024)
     <polyhead_course.figures.plots.Drawing>
     """
-    figure, axes = chart(4.5, 3.0, "axis.tokens", "axis.multiply_adds")
-    size = len(with_cache)
-    for name, curve, colour in (("without_cache", without_cache, ORANGE), ("with_cache", with_cache, BLUE)):
-        exponents = to_log10(curve, decimals=3)
-        axes.plot(range(1, size + 1), exponents, color=colour)
-        end_label(axes, text(f"curve.{name}"), (size, exponents[-1]), shift=5)
-    low, high = math.floor(axes.get_ylim()[0]), math.ceil(axes.get_ylim()[1])
-    power_ticks(axes, range(low, high + 1))
-    axes.set(xlim=(0, size), ylim=(low, high))
+    figure, axes = chart(4.6, 3.1, "axis.operations_per_byte", "axis.tera_operations")
+
+    def place(ratios: list[int | float]) -> tuple[np.ndarray, np.ndarray]:
+        return to_log10(ratios, 3), to_log10([min(peak, ratio * bandwidth) / 1e12 for ratio in ratios], 3)
+
+    axes.plot(*place([0.5, peak / bandwidth, 1e4]), color=GREY)
+    labels = [text("point.decode", number=each) for each in batches]
+    names = {**dict(zip(batches, labels, strict=True)), prompt: text("point.prefill", number=f"{prompt:,}")}
+    for ratio, name in names.items():
+        ((x,), (y,)), under = place([ratio]), ratio * bandwidth >= peak
+        axes.plot(x, y, "o", color=ORANGE if under else BLUE)
+        shift, side = ((0, -8), "center") if under else ((8, -4), "left")
+        axes.annotate(name, (x, y), shift, textcoords="offset points", ha=side, va="top", fontsize=9)
+    decimal_ticks(axes)
+    axes.set(xlim=(-0.3, 4), xticks=range(5), xticklabels=[f"{10**power:,}" for power in range(5)])
     return figure
 
 

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from polyhead_course.models.names.model import END, NameWriter, Vocabulary
+from polyhead.generation import accept_drafts
+from polyhead_course.models.names.model import END, MAX_LENGTH, NameWriter, Vocabulary
 
 LOCALES = {"en": "en", "zh-TW": "zh_Hant_TW", "zh-CN": "zh_Hans_CN", "ko": "ko"}  # ours: CLDR's
 ONE_IN = 10  # the share of names held out is 1 / ONE_IN
@@ -176,10 +177,36 @@ def fit_ngram(vocabulary: Vocabulary, names: dict[str, list[str]], order: int) -
     return NGram(sequences, possible, len(vocabulary), order)
 
 
+@torch.no_grad()
+def speculate(
+    writer: NameWriter, drafter: NGram, language: str, num_drafts: int, generator: torch.Generator
+) -> tuple[Tensor, int]:
+    """Write a name of which an n-gram model drafts the characters; return them, and the model's calls.
+
+    >>> writer = NameWriter()
+    >>> drafter = fit_ngram(writer.vocabulary, {"en": ["Kenya", "Korea"]}, order=3)
+    >>> name, calls = speculate(writer, drafter, "en", 4, torch.Generator().manual_seed(0))
+    >>> len(name) <= 5 * calls
+    True
+    """
+    ids, calls = torch.tensor([writer.vocabulary.tag(language)]), 0
+    while ids[-1] != END and len(ids) <= MAX_LENGTH:
+        draft, rows = ids.tolist(), []
+        for _ in range(num_drafts):
+            rows.append(drafter.distribution(drafter.contexts([*draft, END])[-1]))
+            draft.append(int(torch.multinomial(rows[-1], 1, generator=generator)))
+        new = torch.tensor(draft)
+        probs = writer.model(new[None])[0, len(ids) - 1 :].softmax(dim=-1)
+        kept = accept_drafts(probs, torch.stack(rows), new[len(ids) :], generator)
+        ended = (kept == END).cumsum(dim=0) - (kept == END).long()
+        ids, calls = torch.cat((ids, kept[ended == 0])), calls + 1
+    return ids[1:], calls
+
+
 class Evaluation(NamedTuple):
     """Results for one language, or for all together.
 
-    >>> Evaluation(3, 21, 5.5, 6.5, 7.5, 10, 4, 1).perplexity
+    >>> Evaluation(3, 21, 5.5, 6.5, 7.5, 4.5, 10, 4, 1).perplexity
     5.5
     """
 
@@ -188,6 +215,7 @@ class Evaluation(NamedTuple):
     perplexity: float  # the model's on the held-out names
     own_trigram: float  # the perplexity of a trigram model of the language
     one_trigram: float  # the perplexity of one trigram model of all languages, trained on the same names
+    teacher: float  # that of the smoothed 5-gram model of the language, from which the model learned
     different: int  # different names among the generated ones
     new: int  # those of the different ones that are no training names
     real: int  # those of the new ones that are held-out names
@@ -220,6 +248,7 @@ def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0)
             writer.perplexity(tag, held_out[tag]),
             fit_ngram(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
             all_languages.perplexity(sequences),
+            fit_ngram(vocabulary, {tag: training[tag]}, order=5).perplexity(sequences),
             len(samples),
             len(new),
             len(new & set(held_out[tag])),
@@ -231,7 +260,7 @@ def _aggregate(each: list[Evaluation]) -> Evaluation:
     """Average the perplexities as logarithms, weighted by tokens; add the rest."""
     columns = dict(zip(Evaluation._fields, zip(*each, strict=True), strict=True))
     sums = {name: sum(values) for name, values in columns.items()}
-    for name in ("perplexity", "own_trigram", "one_trigram"):
+    for name in ("perplexity", "own_trigram", "one_trigram", "teacher"):
         logs = (n * math.log(p) for n, p in zip(columns["num_tokens"], columns[name], strict=True))
         sums[name] = math.exp(sum(logs) / sums["num_tokens"])
     return Evaluation(**sums)
