@@ -13,15 +13,6 @@ from polyhead_course.figures.live.translator import translator
 from polyhead_course.figures.live.two_heads import two_heads
 
 __all__ = [
-    "Explorable",
-    "atlas",
-    "cache",
-    "copier",
-    "decoding",
-    "hull",
-    "mask",
-    "path",
-    "speculative",
-    "translator",
+    "Explorable", "atlas", "cache", "copier", "decoding", "hull", "mask", "path", "speculative", "translator",
     "two_heads",
-]
+]  # fmt: skip

@@ -14,7 +14,6 @@ from polyhead.checked import Positive, Size
 from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures.plots.charts import (
     chart,
-    end_label,
     decimal_ticks,
     level_line,
     power_ticks,
