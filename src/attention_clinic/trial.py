@@ -116,7 +116,7 @@ class Trial:
     def late(self) -> bool:
         """Whether half a call's time was computed: then smaller evidence is not searched for.
 
-        It is the processor's time, so that a busy machine finds the same; a candidate that sleeps is late, too.
+        It is the processor's time, so that a busy machine finds the same; who sleeps is late, too.
         """
         computed, passed = time.process_time() - self.began[0], time.monotonic() - self.began[1]
         return computed > self.seconds / 2 or passed > 1.5 * self.seconds
