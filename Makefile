@@ -136,8 +136,8 @@ format: $(INSTALLED)        ## put the Python code into the project's style
 fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (Debian: fonts-noto-cjk)
 	@$(RUN) experiments/fonts.py
 
-bench: $(MODEL)             ## measure seven ways to attend, generation, a language model; QUICK=1: less; TABLE=1: for the book
-	@$(RUN) -m benchmarks $(if $(QUICK),--quick) $(if $(TABLE),--table src/polyhead_course/data/benchmarks.csv)
+bench: $(MODEL)             ## measure seven ways to attend, generation, a language model; QUICK=1: less
+	@$(RUN) -m benchmarks $(if $(QUICK),--quick)
 
 clean:                      ## remove what was built; the environment stays
 	rm -rf _build

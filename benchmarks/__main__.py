@@ -15,7 +15,7 @@ import torch
 from benchmarks import generation, language_model
 from benchmarks.forms import make
 from benchmarks.measure import PASSES, Results, measure
-from benchmarks.tables import report, table
+from benchmarks.tables import report
 
 LENGTHS = [128, 256, 512, 1024, 2048, 4096]
 EMBED_DIM, NUM_HEADS = 512, 8
@@ -45,8 +45,6 @@ def _attention(options: argparse.Namespace) -> None:
         for kind, by_form in measure(forms, length, EMBED_DIM, rounds).items():
             results[kind][length] = by_form
     setting = f"Self-attention, batch 1, embed_dim {EMBED_DIM}, {NUM_HEADS} heads"
-    if options.table:
-        options.table.write_text(table(_conditions(setting), results), encoding="utf-8")
     print(f"# Multi-head attention, seven ways\n\n{_conditions(setting)}\n\n{report(results)}\n")
 
 
@@ -96,7 +94,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         action="store_true",
         help="fewer lengths, rounds and tokens: a minute, and some more for the language model",
     )
-    parser.add_argument("--table", type=Path, default=None, help="also write time and memory here, as CSV")
     options = parser.parse_args(arguments)
     options.lengths = list(dict.fromkeys(options.lengths or (LENGTHS[:3:2] if options.quick else LENGTHS)))
     options.rounds = options.rounds or (20 if options.quick else 100)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 
 from benchmarks.forms import (
@@ -51,19 +49,6 @@ def report(results: Results) -> str:
         ]
         parts.append(f"## Time against its peers, {kind}\n\n{_table(results[kind], rows)}")
     return "\n\n".join(parts)
-
-
-def table(conditions: str, results: Results) -> str:
-    """Return times against the baseline and peak memory as CSV, below one line with the conditions."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["form", "pass", "length", "time", "mebibytes"])
-    for kind, lengths in results.items():
-        for length, forms in lengths.items():
-            for name, result in forms.items():
-                time, memory = result.ratio(forms[BASELINE]), result.peak_bytes / 2**20
-                writer.writerow([name, kind, length, f"{time:.3f}", f"{memory:.2f}"])
-    return f"# {conditions}\n{file.getvalue()}"
 
 
 def _against_baseline(

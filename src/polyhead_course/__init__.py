@@ -5,7 +5,6 @@
 - `models`: trained models, tables of head experiments, and what is known of SmolLM2.
 - `words`: the terms, labels and messages of all languages.
 - `peers`: d2l and Hugging Face, imported for comparison.
-- `benchmarks`: measured times and memory.
 - `fonts`, `theme` and `pdf`: how the website and the PDFs look.
 
 Chapters import the parts by name: `from polyhead_course.figures import plots`. This package itself imports

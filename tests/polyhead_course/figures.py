@@ -18,7 +18,7 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.plots.drawing import BLUE, INK
 from polyhead_course.figures.plots.matrices import HEAD_KINDS
 from polyhead_course.words import sentence
-from polyhead_course.words.language import terminology, text
+from polyhead_course.words.language import terminology
 
 X = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])
 Q = torch.tensor([[2.0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 2], [2, 0, 0, 2]])
@@ -33,13 +33,6 @@ STEPS = {
 
 PADDING = padding_mask(torch.tensor([4]), 5)[0].expand(5, 5)
 MASKS = {"padding": PADDING, "causal": causal_mask(5), "both": PADDING & causal_mask(5)}
-COURSE = {  # two ways from the first chapter to the last, of which one is longer
-    "first": ("attention", []),
-    "left": ("encoder", ["first"]),
-    "right": ("decoder", ["first"]),
-    "right again": ("cross_attention", ["right"]),
-    "last": ("sequence", ["left", "right again", "first"]),
-}
 STACKS = ["neither", "norm_only", "residual_only", "post_norm", "pre_norm"]
 PARTS = [key.removeprefix("part.") for key in terminology()["labels"] if key.startswith("part.")]
 MODELS = ["causal", "unmasked", "one_ahead", "d2l", "whole_mean", "running_mean"]
@@ -73,8 +66,6 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "leak_losses": lambda: plots.leak_losses({name: [2.0, 1.0] for name in MODELS[:2]}, {name: {0: 2.0, 1:
         1.1} for name in MODELS[:2]}, 0.7, 2.1),
     "shifted_tokens": lambda: plots.shifted_tokens([*sentence(), "</s>"]),
-    "course_map": lambda: plots.course_map({name: (text(key), needs) for name, (key, needs) in
-        COURSE.items()}),
     "gradient_by_layer": lambda: plots.gradient_by_layer({name: [10.0**power, 0.3] for power, name in
         zip((-10, -1, 7, 0, -2), STACKS, strict=True)}),
     "parameter_bars": lambda: plots.parameter_bars({name: 300_000 * number for number, name in

@@ -14,7 +14,6 @@ from polyhead_course.figures import plots
 
 FOLDERS = (plots, words)
 MODULES = [
-    "polyhead_course.benchmarks",
     "polyhead_course.peers",
     *(
         f"{folder.__name__}.{module.name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -15,7 +14,6 @@ from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE
 from polyhead_course.figures.plots.layers import _FACES, _PLAIN
 from polyhead_course.words import set_language
 from polyhead_course.words.language import LANGUAGES, text
-from tests.polyhead_course import figures
 from tests.polyhead_course.figures import (
     FIGURES,
     Point,
@@ -50,46 +48,6 @@ def links(drawing: plots.Drawing, colour: str, slack: float = 2) -> list[tuple[s
         if other == colour and all(ends):
             found.append((ends[0][0], ends[1][0]))
     return found
-
-
-# ---- chapters
-
-
-def test_the_map_leads_from_each_chapter_to_those_that_build_on_it():
-    drawing = FIGURES["course_map"]()
-    title = {name: text(key) for name, (key, _) in figures.COURSE.items()}
-    assert set(boxes(drawing)) == set(title.values())
-    ways = "first-left", "first-right", "right-right again", "left-last", "right again-last"  # no first-last
-    assert sorted(arrows(drawing)) == sorted(tuple(title[end] for end in way.split("-")) for way in ways)
-
-
-def test_a_chapter_is_below_all_that_it_builds_on_and_boxes_do_not_overlap():
-    chapters = {
-        "z": ("Zeta", ["a", "c"]), "a": ("Alpha", []), **{name: (name.upper(), ["a"]) for name in "bcdef"},
-    }  # fmt: skip
-    shown = boxes(plots.course_map(chapters))
-    for title, needs in chapters.values():
-        for needed in needs:
-            assert shown[chapters[needed][0]].middle.y + shown[title].size.y < shown[title].middle.y
-    for one, other in itertools.permutations(shown.values(), 2):
-        assert not any(one.holds(corner) for corner in other.corners)
-    assert (
-        len({box.middle.y for box in shown.values()}) == 1 + 3 + 1
-    )  # five chapters of one level are three lines
-
-
-@pytest.mark.parametrize(
-    ("title", "rows"),
-    [
-        ("7. Cross-attention and the whole Transformer", ["7. Cross-attention and", "the whole Transformer"]),
-        ("7. 交叉注意力與完整的 Transformer", ["7. 交叉注意力與完整的", "Transformer"]),
-        ("注意力注意力注意力注意力。注意", ["注意力注意力注意力注意", "力。注意"]),
-        ("크로스 어텐션과 헤드 하나의 전체", ["크로스 어텐션과 헤드", "하나의 전체"]),
-        ("Antidisestablishmentarianism", ["Antidisestablishmentarianism"]),
-    ],
-)
-def test_a_long_title_is_broken_where_its_language_allows(title, rows):
-    assert words(plots.course_map({"only": (title, [])})) == rows
 
 
 # ---- layers and models

@@ -57,7 +57,7 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
             yield Finding("not_called", inputs, details={"error": output.finding.details.get("error", "")})
             return
         yield from _batch(trial, subject, inputs, output)
-        names = [*_residuals([step for step in steps if step.input.shape == x.shape], x, output)]
+        names = [*_residuals(steps, x, output)]
         yield from (Finding(name, inputs, None, output) for name in dict.fromkeys(names))
         trial.examined.append("residual")
         for part in own.modules():
@@ -100,7 +100,7 @@ def _residuals(steps: list[Step], x: Tensor, output: Tensor) -> Iterator[str]:
     The stream is x, then what was added to it: with the norm before a part the sums themselves, with the norm
     after it their norms.
     """
-    norms = [step for step in steps if is_norm(step.module)]
+    norms = [step for step in steps if is_norm(step.module) and step.input.shape == x.shape]
     parts = [step.output for step in steps if not is_norm(step.module) and step.output.shape == x.shape]
     if not norms:
         return

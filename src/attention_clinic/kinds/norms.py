@@ -45,6 +45,8 @@ _FACTORS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("", lambda weight: weight),
     ("rms_no_weight", torch.ones_like),
     ("rms_offset", lambda weight: 1 + weight),
+    ("rms_sum", lambda weight: weight / len(weight) ** 0.5),  # eps outside the sum: (mean + eps) · size
+    ("rms_factor", lambda weight: weight / len(weight)),
 ]
 # Whether the mean is subtracted, whether it is under the root, and whether the squares' mean is unbiased.
 _RMS_CENTRES = [

@@ -2,7 +2,7 @@
 
 # ruff: isort: skip_file
 # fmt: off
-from polyhead_course.figures.plots.architecture import course_map, family_tree, whole_transformer
+from polyhead_course.figures.plots.architecture import family_tree, whole_transformer
 from polyhead_course.figures.plots.bars import (
     blind_rows, cache_bars, masked_row, next_token_bars, parameter_bars, temperatures,
 )
@@ -36,7 +36,7 @@ from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, 
 __all__ = [
     "Drawing", "activation_curves", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
     "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
-    "course_map", "cross_heads", "decode_timeline", "distance_products", "family_tree", "five_steps",
+    "cross_heads", "decode_timeline", "distance_products", "family_tree", "five_steps",
     "flash_tiles", "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_weights",
     "head_writes", "heatmap", "joined_projections", "keys_and_query", "layer_sublayers", "leak_losses",
     "learning_rates", "loss_curves", "loss_of_runs", "masked_row", "masks", "memory_order",
