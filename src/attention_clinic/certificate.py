@@ -14,7 +14,7 @@ import torch
 
 from attention_clinic.adapter import DecoderAdapter, awakened
 from attention_clinic.laws import ALL, LAWS
-from attention_clinic.trial import SECONDS, CallFailed, Trial
+from attention_clinic.trial import SECONDS, CallFailed, Trial, one_thread
 
 Row = Mapping[str, str]
 MARKS = {"holds": "✓", "broken": "✗", "undecided": "?", "does not apply": "–"}
@@ -22,6 +22,7 @@ _COLORS = {"healthy": "#2a7f3f", "ill": "#b3261e", "undecided": "#6b6b6b"}
 DECODER, ENCODER = (*LAWS, "windows"), ("twice", "hears", "right_pad", "look", "batch", "train")
 
 
+@one_thread()
 def law_rows(decoder: Any, laws: Collection[str] = DECODER, seconds: float = SECONDS) -> list[Row]:
     """Examine a model by laws: for each, a key of `MARKS`, and what it says, or why it is undecided.
 

@@ -2,8 +2,8 @@
 
 A diagnosis has two steps. The names and the number of its arguments tell of which kinds a candidate may be,
 such as "attention" or "causal_mask". Then it is examined as code of each of them: it is called, the results
-are compared with right and known wrong ones, and all that is wrong or remarkable is a `Finding`. The kind
-that explains the results best makes the `Diagnosis`.
+are compared with right and known wrong ones, and all that is wrong or remarkable is a `Finding`. The first
+kind of which the candidate is right makes the `Diagnosis`, else the kind that explains the results best.
 
 The kinds are in `kinds/table.py`, and so is what counts as a bug; the other modules there examine them.
 """
@@ -23,11 +23,12 @@ from attention_clinic.diagnosis import ENGLISH, FORMS, Diagnosis, Finding, Wordi
 from attention_clinic.kinds import decoder, layers, norms, positions
 from attention_clinic.kinds.modules import build_module
 from attention_clinic.kinds.table import KINDS, NUMBERS_DIFFER, Kind, counts_as, distance
-from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial
+from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, one_thread
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
 
 
+@one_thread()
 def diagnose(
     candidate: Any,
     kind: str | None = None,
@@ -42,7 +43,7 @@ def diagnose(
 ) -> Diagnosis:
     """Diagnose a piece of attention code by its behaviour alone.
 
-    What the owner does not say is found out where it can be, and told in the notes.
+    What the caller does not say is found out where it can be, and told in the notes.
 
     Args:
         candidate: a function, a module, or a class that makes one. Its arguments may have any order and the
@@ -81,9 +82,12 @@ def diagnose(
         if diagnosis.healthy or "never_ends" in diagnosis.names:
             return diagnosis
         diagnoses.append(diagnosis)
+    # The distance of known mistakes is below NUMBERS_DIFFER, that of other numbers is equal to it, that of other
+    # shapes or errors is above it. Nothing but known mistakes makes code ill whose kind was guessed.
     best = min(diagnoses, key=distance)
-    if kind is None and distance(best) > NUMBERS_DIFFER - _may_differ(candidate, best.kind, kinds):
-        return best if _is_sure(candidate, kinds) else _of_unknown_kind(best, kinds)
+    limit = NUMBERS_DIFFER - 1 if _may_differ(candidate, best.kind, kinds) else NUMBERS_DIFFER
+    if kind is None and distance(best) > limit and not _is_sure(candidate, kinds):
+        return _of_unknown_kind(best, kinds)
     return best
 
 
@@ -157,7 +161,7 @@ def _guesses_arguments(trial: Trial, kind: str) -> bool:
 
 
 def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Finding:
-    """A doubt in place of an error; the trial gets the calls that failed, and what the owner could say."""
+    """A doubt in place of an error; the trial gets the calls that failed, and what the caller could say."""
     calls: dict[tuple[int, ...], str] = {}
     for inputs in trial.failed:
         sizes = {name: tuple(x.shape) if isinstance(x, Tensor) else repr(x) for name, x in inputs.items()}
@@ -189,8 +193,7 @@ def _is_sure(candidate: Any, kinds: list[str]) -> bool:
 
 def _may_differ(candidate: Any, kind: str, kinds: list[str]) -> bool:
     """Whether other numbers than those of a kind say no more than that it is another kind."""
-    is_usual = _is_usual(candidate, kind) or not _matches(candidate, KINDS[kind])
-    return not _is_sure(candidate, kinds) and (len(kinds) == 1 or not is_usual)
+    return not _is_sure(candidate, kinds) and (len(kinds) == 1 or not _is_usual(candidate, kind))
 
 
 def _is_usual(candidate: Any, kind: str) -> bool:

@@ -81,6 +81,20 @@ class TimeIsUp(BaseException):
     """Raised inside code that takes too long; no Exception, so that `except Exception` there lets it pass."""
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch compute with one thread: for small tensors the others cost more than they give.
+
+    On a busy machine each product waits for all of them, a hundred times as long.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class Trial:
     """Calls of a candidate, each with a time limit, and their side effects.
 

@@ -57,8 +57,7 @@ def _run(arguments: argparse.Namespace) -> bool:
             from polyglot_book.notebooks import outdated
 
             if names := outdated(book):
-                few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-                print(f"Notebooks older than their chapters or the library (run `{NOTEBOOKS}`): {few}")
+                print(f"Notebooks older than their chapters or the library (run `{NOTEBOOKS}`):", *names)
             return not names
         case "check":
             from polyglot_book.checks import check_book, summary

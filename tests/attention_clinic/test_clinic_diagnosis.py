@@ -48,7 +48,7 @@ def test_the_evidence_is_the_smallest_input_with_what_is_right_and_what_came():
 
 
 def test_it_prints_english_with_a_public_thread_and_no_address_of_anybodys_text():
-    diagnosis = clinic.diagnose(inverted, mask="keeps")
+    diagnosis = clinic.diagnose(inverted, mask="keeps", seconds=60.0)
     first, second, *_ = str(diagnosis).splitlines()
     assert first == SENTENCES["check.mask_inverted"]
     assert second.startswith("  query = [[[")
@@ -261,3 +261,23 @@ def test_what_fails_although_its_arguments_are_known_or_in_some_calls_is_ill(can
     assert (diagnosis.verdict, {*diagnosis.names}) == ("ill", names)
     assert not diagnosis.tried
     assert "mask" in clinic.diagnose(without_mask).skipped
+
+
+def test_it_examines_with_one_thread_and_gives_the_others_back():
+    threads, before = [], torch.get_num_threads()
+
+    def watched(query, key, value):
+        threads.append(torch.get_num_threads())
+        return (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1) @ value
+
+    torch.set_num_threads(3)
+    try:
+        assert clinic.diagnose(watched)
+        assert {*threads} == {1} and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_numbers_of_which_nothing_says_what_they_are_are_no_mistake():
+    diagnosis = clinic.diagnose(lambda a, b: torch.ones(a, b))
+    assert diagnosis.verdict == "undecided" and diagnosis.question

@@ -46,7 +46,7 @@ def test_outdated_names_notebooks_in_one_line(executed: TinyBook, capsys: pytest
     executed.edit("chapters/en/01-one.md", "asks each key", "asks every key")
     assert run(executed, "outdated") == 1
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.endswith("ko/01-one, en/01-one")
+    assert line.endswith(": ko/01-one en/01-one")
 
 
 def test_translations_fails_where_something_is_stale(

@@ -56,14 +56,14 @@ def text(key: str, **values: object) -> str:
     Raises:
         ValueError: there is no such key; the message names similar ones.
     """
-    book, entry = _read_terms(), None
-    for section in ("labels", "terms"):
+    terms, entry = _read_terms(), None
+    for section in ("labels", "terms"):  # a label wins over a term
         if entry is None:
             _record(f"{section}/{key}/{_current}")
-            entry = book[section].get(key)
+            entry = terms[section].get(key)
     if entry is None:
         _record("")
-        near = difflib.get_close_matches(str(key), [*book["labels"], *book["terms"]])
+        near = difflib.get_close_matches(str(key), [*terms["labels"], *terms["terms"]])
         raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}; near it: {near}")
     phrase: str = entry[_current]
     return phrase.format(**values) if values else phrase
@@ -81,6 +81,8 @@ def sentence() -> list[str]:
 def terminology() -> dict[str, dict[str, Any]]:
     """Read `terms.yml`: `terms` and `labels`, each by key; the clinic's sentences are labels, too.
 
+    The dictionaries are the cached ones: do not change them.
+
     >>> terminology()["terms"]["score"]["ko"]
     '점수'
     """
@@ -88,12 +90,13 @@ def terminology() -> dict[str, dict[str, Any]]:
     return _read_terms()
 
 
-@functools.cache
+@functools.cache  # so that each entry is written once
 def _record(entry: str) -> None:
-    """Write down which entry of `terms.yml` was read; "" is all of them.
+    """Write down which entry of `terms.yml` a notebook depends on.
 
-    When a notebook of the book is made, an environment variable names the file for it: if another entry
-    changes, the notebook is not executed again.
+    When a notebook of the book is made, an environment variable names the file for it: if no entry in it has
+    changed, the notebook is not executed again. Entries are `section/key/language`, also of a missing key, since
+    adding it would change the result; a whole section, `terms` or `labels`; and "" for everything.
     """
     if file := os.environ.get("POLYGLOT_TERMS"):
         with open(file, "a", encoding="utf-8") as lines:
