@@ -82,8 +82,8 @@ def diagnose(
         if diagnosis.healthy or "never_ends" in diagnosis.names:
             return diagnosis
         diagnoses.append(diagnosis)
-    # The distance of known mistakes is below NUMBERS_DIFFER, that of other numbers is equal to it, that of other
-    # shapes or errors is above it. Nothing but known mistakes makes code ill whose kind was guessed.
+    # The distance of known mistakes is below NUMBERS_DIFFER, that of other numbers equal to it, that of other
+    # shapes or errors above it. Nothing but known mistakes makes code ill whose kind was guessed.
     best = min(diagnoses, key=distance)
     limit = NUMBERS_DIFFER - 1 if _may_differ(candidate, best.kind, kinds) else NUMBERS_DIFFER
     if kind is None and distance(best) > limit and not _is_sure(candidate, kinds):

@@ -95,8 +95,8 @@ def _record(entry: str) -> None:
     """Write down which entry of `terms.yml` a notebook depends on.
 
     When a notebook of the book is made, an environment variable names the file for it: if no entry in it has
-    changed, the notebook is not executed again. Entries are `section/key/language`, also of a missing key, since
-    adding it would change the result; a whole section, `terms` or `labels`; and "" for everything.
+    changed, the notebook is not executed again. Entries are `section/key/language`, also of a missing key,
+    since adding it would change the result; a whole section, `terms` or `labels`; and "" for everything.
     """
     if file := os.environ.get("POLYGLOT_TERMS"):
         with open(file, "a", encoding="utf-8") as lines:
