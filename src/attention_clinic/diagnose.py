@@ -78,6 +78,7 @@ def diagnose(
     for name in kinds:
         trial = Trial(candidate, seconds, meant=meant)
         trial.made = made
+        trial.guessed |= {name} if kind is None and not _is_usual(candidate, name) else set()
         diagnosis = _examine(trial, name, ignore, wording)
         if diagnosis.healthy or "never_ends" in diagnosis.names:
             return diagnosis

@@ -215,7 +215,11 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
     traced = sys.gettrace()
     rings = itertools.count()
 
+    began = time.monotonic()
+
     def ring(_: int, frame: FrameType | None) -> None:
+        if time.monotonic() - began < 10 * seconds and _is_importing(frame):
+            return  # an interrupted import leaves half a module; the next ring is near
         if next(rings):
             # A bare `except` in a loop has swallowed the first exception and would swallow this one. A tracer
             # raises once more at the next line, which is in the handler, where nothing catches it.
@@ -226,7 +230,6 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
 
     handler = signal.signal(signal.SIGALRM, ring)
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
-    began = time.monotonic()
     try:
         try:
             return function()
@@ -238,6 +241,14 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
         signal.signal(signal.SIGALRM, handler)
         if left:
             signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 1e-3), interval)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not _by_alarm.__code__:
+        if "importlib._bootstrap" in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _interrupt(frame: FrameType, event: str, arg: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Roles, Subject, named_parameters, roles, signature
+from attention_clinic.arguments import Roles, Subject, named_parameters, plain, roles, signature
 from attention_clinic.cases import (
     Case,
     Named,
@@ -380,7 +380,9 @@ def _power_slopes(num_heads: int, of: int) -> Tensor:
 def kinds_of_module(module: nn.Module) -> list[str]:
     """The kinds of a module without matrices, as its class is called."""
     name, embeds = type(module).__name__.lower(), ("position", "sinus", "embed")
-    if len(signature(module) or []) > 1 or any(isinstance(part, nn.Linear) for part in module.modules()):
+    parameters = signature(module) or []
+    is_pair = {plain(each.name) for each in parameters} <= frozenset().union(*_PAIR.values())
+    if any(isinstance(part, nn.Linear) for part in module.modules()) or (len(parameters) > 1 and not is_pair):
         return []
     if any(word in name for word in ("rotary", "rope")):
         return ["rotary"]
