@@ -188,12 +188,15 @@ def _of_unknown_kind(best: Diagnosis, kinds: list[str]) -> Diagnosis:
 
 
 def _is_sure(candidate: Any, kinds: list[str]) -> bool:
-    """Whether it can be of one kind alone."""
+    """Whether it can be of one kind alone; a trained table of positions may be anything."""
     return len(kinds) == 1 and not (kinds == ["sinusoidal"] and positions.is_learned(candidate))
 
 
 def _may_differ(candidate: Any, kind: str, kinds: list[str]) -> bool:
-    """Whether other numbers than those of a kind say no more than that it is another kind."""
+    """Whether a candidate whose numbers differ may be of another kind, so that it is not ill.
+
+    It may not if there is one kind alone, or if its arguments have this kind's usual names.
+    """
     return not _is_sure(candidate, kinds) and (len(kinds) == 1 or not _is_usual(candidate, kind))
 
 

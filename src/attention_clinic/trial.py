@@ -103,7 +103,7 @@ class Trial:
     `tried` and `question` are what the examination hands to the `Diagnosis` beside its findings. `made` is
     Python for what is called, made of `candidate`; `recorded` has the `Call` that each output came from.
     `has_run` says whether any call returned something, `failed` has the arguments of those that did not, and
-    `guessed` the required arguments of which nobody knows what they are for.
+    `guessed` what nobody told: required arguments of which it is not known what they are for, or the kind.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))

@@ -69,6 +69,9 @@ QUERIES = {
         "貪婪解碼": "09-generation#greedy",
         "轉置": "04-heads-in-parallel#why-not-view",
         "術語表": "notation#glossary",
+        "KV cache 為什麼不存 Q": "questions#cache-without-queries",
+        "permutation equivariant": "questions#invariant-or-equivariant",
+        "BatchNorm": "questions#layer-or-batch-norm",
     },
     "zh-CN": {
         **SAME,
@@ -92,6 +95,9 @@ QUERIES = {
         "贪心解码": "09-generation#greedy",
         "转置": "04-heads-in-parallel#why-not-view",
         "术语表": "notation#glossary",
+        "Q Cache": "questions#cache-without-queries",
+        "置换等变": "questions#invariant-or-equivariant",
+        "BatchNorm": "questions#layer-or-batch-norm",
     },
     "ko": {
         **SAME,
@@ -114,6 +120,9 @@ QUERIES = {
         "퍼플렉서티": "07-decoder#perplexity",
         "탐욕적 디코딩": "09-generation#greedy",
         "용어집": "notation#glossary",
+        "순열 등변": "questions#invariant-or-equivariant",
+        "BatchNorm": "questions#layer-or-batch-norm",
+        "Q는 없나요": "questions#cache-without-queries",
     },
 }
 

@@ -1,7 +1,8 @@
 """The kinds of code that the clinic knows, and what their findings count as: bugs, doubts or notes.
 
 To add a kind, write its roles and a function that makes its cases in a module of this package, and name both
-in `KINDS`; each new name of a mistake needs a sentence in sentences.toml. Where cases are not enough, the
+in `KINDS`; each new name of a mistake needs a sentence in sentences.toml, and in the languages of the
+course (its clinic.yml). Where cases are not enough, the
 module has a function that yields the findings.
 """
 

@@ -1,4 +1,4 @@
-"""The reader's language: which one it is, and the words of `terms.yml` in it."""
+"""The reader's language, and words in it: of `terms.yml`, and of `clinic.yml` the clinic's sentences."""
 
 from __future__ import annotations
 
