@@ -79,6 +79,19 @@ NAMES |= {
     *("GPT-2（2019）", "Llama 3（2024）", "Qwen3（2025）", "gpt-oss（2025）"),
     *("TransformerLens", "LLMs-from-scratch", "mlx-lm", "（multi-query attention，"),
 }
+# Examples, parts and models of chapters 1, 3, 9, 11 and 12, and what the models of `questions` write.
+NAMES |= {
+    *("Bahdanau, Cho, Bengio", "Friday, November 20, 2026", "zh", "ambidextrous", "has", "road", "SmolLM2"),
+    *("538 MB", "538MB", "__ wishers", "“__ wishers”", "the 20122222222"),
+    *("MHA", "GQA", "MQA", "MLA", "NoPE", "YaRN", "DeepSeek-V3", "Llama 3 8B", "Qwen3 0.6B", "Qwen3 32B"),
+    *("（paging，", "（OV circuit，", "（induction head，", "（delta rule，", "（gated attention，"),
+    *(
+        "（multi-head latent attention，",
+        "(delta rule,",
+        "(gated attention,",
+        "(multi-head latent attention,",
+    ),
+}
 # Papers and public threads, by a name with a year or number: "Shazeer 2020", "keras 23038".
 NAMES |= {
     name
@@ -117,7 +130,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 NAMES |= set(_strings(json.loads(_READINGS)))
-SOURCES = "#sources"
+SOURCES = "#sources, #sources + details"
 
 # One thing changes at a time: each change of colours is waited for.
 WINDOWS = ((1280, "light"), (1280, "dark"), (390, "dark"), (390, "light"))
