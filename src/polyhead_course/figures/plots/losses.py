@@ -140,8 +140,10 @@ def loss_of_runs(
     """
     figure, axes = chart(4.5, 3.0, "axis.step", "axis.loss")
     for (colour, style), (name, curves) in zip(_BY_HEADS, runs.items(), strict=False):
-        number = {"number": name} if isinstance(name, int) else {}
-        label = text(f"curve.{'heads' if number else str(name).replace(' ', '_')}", **number)
+        is_number = isinstance(name, int)
+        label = (
+            text("curve.heads", number=name) if is_number else text(f"curve.{str(name).replace(' ', '_')}")
+        )
         losses = to_array(curves, decimals=2).T
         steps = every * np.arange(len(losses))
         axes.plot(steps, losses, color=colour, linestyle=style, linewidth=0.8,
