@@ -90,6 +90,7 @@ NAMES |= {
         "(delta rule,",
         "(gated attention,",
         "(multi-head latent attention,",
+        "<zh-TW>",
     ),
 }
 # Papers and public threads, by a name with a year or number: "Shazeer 2020", "keras 23038".
