@@ -74,6 +74,7 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "five_steps": lambda: plots.five_steps(**STEPS, tokens=sentence()),
     "attention_lines": lambda: plots.attention_lines(torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1),
         sentence(), ["0.2", "5.11"]),
+    "keys_and_query": lambda: plots.keys_and_query([[1, 0], [0, 1], [-1, 0], [0, -1]], [-20, 0], sentence()),
     "head_atlas": lambda: plots.head_atlas([list(HEAD_KINDS)]),
     "loss_of_runs": lambda: plots.loss_of_runs(
         {"two layers": [[3.0, 0.5], [3.1, 0.4]], "one layer": [[3.0, 2.0], [3.1, 2.1]]}, 10, 1.9),
