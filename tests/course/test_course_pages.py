@@ -91,6 +91,8 @@ NAMES |= {
         "(gated attention,",
         "(multi-head latent attention,",
         "<zh-TW>",
+        "<zh-CN>",
+        "<ko>",
     ),
 }
 # Papers and public threads, by a name with a year or number: "Shazeer 2020", "keras 23038".
