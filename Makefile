@@ -8,7 +8,7 @@ sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_chec
 PACKAGES := polyhead attention_clinic polyglot_book sphinx_polyglot polyhead_course
 BOOK := _config.yml _toc.yml $(call sources,book src)
 
-.PHONY: help environment wheels site .site serve pdf pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment wheels site .site serve pdf handouts pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -77,9 +77,12 @@ serve: site                 ## show the website on this machine; PORT=8001 where
 pdf: site                   ## print the site, one PDF for each language; needs Chromium and a CJK font
 	@$(RUN) -m polyhead_course.pdf
 
+handouts: site              ## slides of each chapter, and all figures as SVG and PNG, in _build/handouts; needs Chromium
+	@$(RUN) -m polyhead_course.handouts
+
 # The environment variables of the address: POLYGLOT_BASEURL=https://…/ POLYGLOT_REPOSITORY=https://github.com/owner/name
-pages: pdf                  ## the site as it is published, its PDFs beside the pages
-	@mkdir -p $(SITE)/pdf && cp _build/pdf/*.pdf $(SITE)/pdf
+pages: pdf handouts         ## the site as it is published, its PDFs and handouts beside the pages
+	@mkdir -p $(SITE)/pdf $(SITE)/handouts && cp _build/pdf/*.pdf $(SITE)/pdf && cp _build/handouts/* $(SITE)/handouts
 
 lab: $(MODEL)               ## open copies of the notebooks in JupyterLab, which it installs; LAB=--allow-root for root
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab

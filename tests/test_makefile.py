@@ -279,8 +279,10 @@ def test_the_site_carries_the_library_of_today(project: Project) -> None:
     assert project.make("site")[2] == []
 
 
-def test_what_is_published_holds_the_pdfs(project: Project) -> None:
+def test_what_is_published_holds_the_pdfs_and_handouts(project: Project) -> None:
     project.write("_build/pdf/x-ko.pdf", "paper")
+    project.write("_build/handouts/x-ko-figures.zip", "figures")
     _, _, commands = project.make("pages")
-    assert commands[-1] == "python -m polyhead_course.pdf"
+    assert commands[-2:] == ["python -m polyhead_course.pdf", "python -m polyhead_course.handouts"]
+    assert (project.root / "_build/html/handouts/x-ko-figures.zip").read_text() == "figures"
     assert (project.root / "_build/html/pdf/x-ko.pdf").read_text() == "paper"

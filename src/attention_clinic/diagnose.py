@@ -5,12 +5,14 @@ such as "attention" or "causal_mask". Then it is examined as code of each of the
 are compared with right and known wrong ones, and all that is wrong or remarkable is a `Finding`. The first
 kind of which the candidate is right makes the `Diagnosis`, else the kind that explains the results best.
 
-The kinds are in `kinds/table.py`, and so is what counts as a bug; the other modules there examine them.
+`choice.py` tells which kinds come into question. The kinds are in `kinds/table.py`, and so is what counts as
+a bug; the other modules there examine them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -18,11 +20,18 @@ from typing import Any
 from torch import Tensor, nn
 
 from attention_clinic.adapter import MODEL
-from attention_clinic.arguments import Binding, plain, signature
-from attention_clinic.diagnosis import ENGLISH, FORMS, Diagnosis, Finding, Wording
-from attention_clinic.kinds import decoder, layers, norms, positions
+from attention_clinic.arguments import Binding, signature
+from attention_clinic.choice import (
+    FARTHEST,
+    evidence_of_kind,
+    has_usual_names,
+    is_module_class,
+    kinds_of_module,
+    possible_kinds,
+)
+from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMS, Diagnosis, Finding, Wording
 from attention_clinic.kinds.modules import build_module
-from attention_clinic.kinds.table import KINDS, NUMBERS_DIFFER, Kind, counts_as, distance
+from attention_clinic.kinds.table import KINDS, counts_as, distance
 from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, one_thread
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
@@ -63,31 +72,31 @@ def diagnose(
         The diagnosis; it is true if its verdict is "healthy".
 
     Raises:
-        ValueError: `kind`, `mask` or `rope` is unknown; or `kind` is not given, and the signature has no
-            arguments or cannot be read.
+        ValueError: `kind`, `mask`, `rope` or a name in `ignore` is unknown; or `kind` is not given, and the
+            signature has no arguments or cannot be read.
 
     Example:
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
         ('unscaled',)
     """
+    if unknown := [name for name in ignore if name not in FINDINGS]:
+        near = ", ".join(difflib.get_close_matches(unknown[0], FINDINGS, 3)) or "none"
+        raise ValueError(f"ignore must have names of findings, got {unknown[0]!r}; names like it: {near}")
     meant, made = Meant(causal, mask, rope, residual), "candidate"
-    if kind is None and _is_module_class(candidate):
+    if kind is None and is_module_class(candidate):
         candidate, made = _built(candidate, seconds, causal)
-    kinds = [kind] if kind in KINDS else _possible_kinds(candidate, kind, causal)
+    kinds = possible_kinds(candidate, kind, causal)
     diagnoses = []
     for name in kinds:
         trial = Trial(candidate, seconds, meant=meant)
         trial.made = made
-        trial.guessed |= {name} if kind is None and not _is_usual(candidate, name) else set()
+        trial.kind_is_guessed = kind is None and not has_usual_names(candidate, name)
         diagnosis = _examine(trial, name, ignore, wording)
         if diagnosis.healthy or "never_ends" in diagnosis.names:
             return diagnosis
         diagnoses.append(diagnosis)
-    # The distance of known mistakes is below NUMBERS_DIFFER, that of other numbers equal to it, that of other
-    # shapes or errors above it. Nothing but known mistakes makes code ill whose kind was guessed.
     best = min(diagnoses, key=distance)
-    limit = NUMBERS_DIFFER - 1 if _may_differ(candidate, best.kind, kinds) else NUMBERS_DIFFER
-    if kind is None and distance(best) > limit and not _is_sure(candidate, kinds):
+    if kind is None and distance(best) > FARTHEST[evidence_of_kind(candidate, best.kind, kinds)]:
         return _of_unknown_kind(best, kinds)
     return best
 
@@ -152,10 +161,20 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
     )  # fmt: skip
 
 
+def _built(candidate: type[nn.Module], seconds: float, causal: bool | None) -> tuple[Any, str]:
+    """A module of a class that is no attention, and the call that made it; else the class itself."""
+    trial = Trial(candidate, seconds)
+    with contextlib.suppress(CallFailed):
+        module = build_module(trial)
+        if module is not None and kinds_of_module(module, causal) not in (["multi_head"], ["attention"]):
+            return module, trial.made
+    return candidate, "candidate"
+
+
 def _guesses_arguments(trial: Trial, kind: str) -> bool:
     """Whether the clinic does not know what some required argument is for: an error may be its own fault."""
     if KINDS[kind].roles is not MODEL:
-        return bool(trial.guessed)
+        return trial.kind_is_guessed or bool(trial.guessed)
     binding = Binding(trial.candidate, MODEL, named=MODEL.keys() - {"token_ids"})
     given = {each.name for role, each in binding.parameters.items() if role in ("token_ids", "start_pos")}
     return any(p.default is p.empty and p.name not in given for p in signature(trial.candidate) or [])
@@ -181,84 +200,4 @@ def _of_unknown_kind(best: Diagnosis, kinds: list[str]) -> Diagnosis:
     question = "kind=" + " or ".join(f'"{kind}"' for kind in kinds)
     return replace(
         best, kind="", bugs=(), doubts=(doubt,), notes=(), examined=(), skipped=(), question=question
-    )
-
-
-# ---- which kind it is
-
-
-def _is_sure(candidate: Any, kinds: list[str]) -> bool:
-    """Whether it can be of one kind alone; a trained table of positions may be anything."""
-    return len(kinds) == 1 and not (kinds == ["sinusoidal"] and positions.is_learned(candidate))
-
-
-def _may_differ(candidate: Any, kind: str, kinds: list[str]) -> bool:
-    """Whether a candidate whose numbers differ may be of another kind, so that it is not ill.
-
-    It may not if there is one kind alone, or if its arguments have this kind's usual names.
-    """
-    return not _is_sure(candidate, kinds) and (len(kinds) == 1 or not _is_usual(candidate, kind))
-
-
-def _is_usual(candidate: Any, kind: str) -> bool:
-    """Whether its arguments have the names of a kind's first form."""
-    return _matches(candidate, KINDS[kind]._replace(also=()))
-
-
-def _possible_kinds(candidate: Any, kind: str | None, causal: bool | None) -> list[str]:
-    """Return the kinds that a candidate may be.
-
-    They are those whose names its arguments have; else those with as many required ones; else every kind but
-    models.
-    """
-    if kind not in (None, "mask"):
-        raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
-    if kind is None and isinstance(candidate, nn.Module):
-        return _kinds_of_module(candidate, causal)
-    if kind is None and _is_module_class(candidate):
-        return ["multi_head"]
-    parameters = [p for p in signature(candidate) or [] if p.kind is not p.VAR_POSITIONAL]
-    if kind is None and not parameters:
-        kinds = ", ".join(KINDS)
-        raise ValueError(f"kind must be given, one of {kinds}: the candidate's signature is unknown")
-    names = [name for name in KINDS if kind is None or name.endswith("_mask")]
-    names = [name for name in names if name not in ("encoder", "layer")]  # which are modules
-    by_name = [name for name in names if _matches(candidate, KINDS[name])]
-    by_name.sort(key=lambda name: not _is_usual(candidate, name))
-    by_position = [name for name in names if name != "decoder"]  # its argument has a name
-    num_required = sum(p.default is p.empty for p in parameters)
-    by_number = [name for name in by_position if len(KINDS[name].required) == num_required]
-    return by_name or by_number or by_position
-
-
-def _is_module_class(candidate: Any) -> bool:
-    return isinstance(candidate, type) and issubclass(candidate, nn.Module)
-
-
-def _built(candidate: type[nn.Module], seconds: float, causal: bool | None) -> tuple[Any, str]:
-    """A module of a class that is no attention, and the call that made it; else the class itself."""
-    trial = Trial(candidate, seconds)
-    with contextlib.suppress(CallFailed):
-        module = build_module(trial)
-        if module is not None and _kinds_of_module(module, causal) not in (["multi_head"], ["attention"]):
-            return module, trial.made
-    return candidate, "candidate"
-
-
-def _kinds_of_module(module: nn.Module, causal: bool | None) -> list[str]:
-    if kinds := positions.kinds_of_module(module) or norms.kinds_of_norm(module):
-        return kinds
-    if any(isinstance(part, nn.Embedding) for part in module.modules()):
-        return ["encoder" if decoder.sees_both_ways(module, causal) else "decoder"]
-    if layers.is_layer(module):
-        return ["layer"]
-    return ["multi_head" if any(True for _ in module.parameters()) else "attention"]
-
-
-def _matches(candidate: Any, kind: Kind) -> bool:
-    """Whether each required parameter has a name of one of the roles, and each required role a parameter."""
-    names = {plain(p.name) for p in signature(candidate) or [] if p.default is p.empty}
-    return bool(names) and any(
-        names <= frozenset().union(*roles.values()) and required <= Binding(candidate, roles).accepts
-        for roles, required in ((kind.roles, kind.required), *((each, each.keys()) for each in kind.also))
     )

@@ -17,6 +17,7 @@ _TABLES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8")
 )
 _THREADS, FORMS = _TABLES.pop("thread"), _TABLES.pop("form")
+FINDINGS = _TABLES["check"]
 SENTENCES: dict[str, str] = {
     f"{table}.{name}": sentence
     for table, sentences in _TABLES.items()

@@ -103,7 +103,8 @@ class Trial:
     `tried` and `question` are what the examination hands to the `Diagnosis` beside its findings. `made` is
     Python for what is called, made of `candidate`; `recorded` has the `Call` that each output came from.
     `has_run` says whether any call returned something, `failed` has the arguments of those that did not, and
-    `guessed` what nobody told: required arguments of which it is not known what they are for, or the kind.
+    `guessed` the required arguments of which it is not known what they are for; `kind_is_guessed` says
+    whether nothing but the number of arguments told the kind.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -122,7 +123,8 @@ class Trial:
         self.question: str | None = None
         self.recorded: Any = WeakIdKeyDictionary()
         self.conduct: dict[str, Finding] = {}
-        self.has_run, self.failed, self.guessed = False, list[dict[Any, Any]](), set[str]()
+        self.has_run, self.failed = False, list[dict[Any, Any]]()
+        self.guessed, self.kind_is_guessed = set[str](), False
         self.calls, self.imports = 0, 0
         self.began = time.process_time(), time.monotonic()
 

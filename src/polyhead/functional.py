@@ -42,7 +42,8 @@ def masked_softmax(
     """Turn scores into weights: exp(scores[i, j]) / Σ exp(scores[i, j']) over the keys that query i may see.
 
     The others get 0. A query that may attend to nothing gets zeros, with zero gradient. Scores where the mask
-    is False have no effect, NaN included.
+    is False have no effect, NaN included. All heads of (batch, num_heads, num_queries, num_keys) scores share
+    a mask of three dimensions, (batch, num_queries, num_keys).
 
     Raises:
         TypeError: `scores` is not a floating tensor, or `mask` not a boolean one.

@@ -9,6 +9,10 @@
 Each page, `book/<code>/<name>`, has the `lang`, the title, the sidebar and the neighbours of its language,
 the interface of Sphinx and its themes in that language, anchors that are the cells' ids, and a language
 switcher.
+
+`pages.py` has the settings and finds a page's language, `navigation.py` makes what surrounds a page (sidebar,
+neighbours, switcher, sitemap), `anchors.py` marks the cells of notebooks; `internals.py` changes Sphinx where
+it has no setting for it, and `search.py` writes an index for each language.
 """
 
 from __future__ import annotations

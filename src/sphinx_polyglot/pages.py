@@ -104,7 +104,7 @@ def page_url(app: Sphinx, docname: str) -> str:
 def source_file(app: Sphinx, docname: str) -> str:
     """Return the path of a page's source in the repository: a notebook's chapter if there is one."""
     folder = Pages.from_config(app.config).folder
-    chapter = Path("chapters", docname.removeprefix(f"{folder}/")).with_suffix(".md")
+    chapter = Path("chapters", f"{docname.removeprefix(f'{folder}/')}.md")
     if Path(app.srcdir, chapter).is_file():
         return chapter.as_posix()
     return Path(app.env.doc2path(docname)).relative_to(app.srcdir).as_posix()

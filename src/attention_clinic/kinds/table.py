@@ -92,7 +92,8 @@ _SPLIT_SIZES: dict[str, Any] = {
 KINDS: dict[str, Kind] = {
     "attention": Kind(attention.ROLES, attention.diagnose_attention, attention.OTHERS | {"mask"}),
     "multi_head": Kind(LISTED, multi_head.diagnose_multi_head),
-    "causal_mask": _by_cases(masks.CAUSAL, masks.causal, sizes=[(5,)], evidence=[(2,), (3,)],
+    "causal_mask": _by_cases(masks.CAUSAL, masks.causal,
+                             sizes=[(5,), (4,), (3,), (1,)], evidence=[(2,), (3,)],
                              also=[(masks.OF_IDS, masks.CAUSAL_OF_IDS)]),
     "cached_mask": _by_cases(masks.CACHED, masks.cached,
                              sizes=[(5, 3), (5, 1), (0, 4)], evidence=[(1, 2), (2, 2), (2, 3)]),
@@ -147,17 +148,15 @@ def counts_as(finding: str, kind: str) -> str:
 
 
 # How far a candidate is from code of a kind, by what is found: the kind with the least fits it best.
-NUMBERS_DIFFER = 2
+RIGHT, KNOWN_MISTAKES, OTHER_NUMBERS, OTHER_FORM, NO_RESULT = range(5)
 _DISTANCES = {
-    "differs": NUMBERS_DIFFER, "not_compared": NUMBERS_DIFFER, "shape": 3, "dtype": 3, "no_mask": 3,
-    "no_tensor": 3, "raises": 4, "not_called": 4,
+    "differs": OTHER_NUMBERS, "not_compared": OTHER_NUMBERS,
+    **dict.fromkeys(("shape", "dtype", "no_mask", "no_tensor"), OTHER_FORM),
+    "raises": NO_RESULT, "not_called": NO_RESULT,
 }  # fmt: skip
 
 
 def distance(diagnosis: Diagnosis) -> int:
-    """How far a candidate is from the kind as which it was examined.
-
-    0 without bugs and doubts, 1 with known mistakes alone, 2 if the shape is right and the numbers are not,
-    3 for another shape or dtype, 4 for an error.
-    """
-    return max((_DISTANCES.get(each.name, 1) for each in (*diagnosis.bugs, *diagnosis.doubts)), default=0)
+    """How far a candidate is from the kind as which it was examined: from `RIGHT`, 0, to `NO_RESULT`, 4."""
+    found = (each.name for each in (*diagnosis.bugs, *diagnosis.doubts))
+    return max((_DISTANCES.get(name, KNOWN_MISTAKES) for name in found), default=RIGHT)

@@ -143,8 +143,8 @@ def simplify(body: str) -> str:
     link = f'<a class="headerlink" href="#\\2" title="{escape(translate("Link to this heading"))}">#</a>'
     body = _EXERCISE.sub(rf"\1{link}", body)
     for kind, name in (("cell_input", "Code"), ("cell_output", "Output")):
-        start = f'<div class="{kind} docutils container">'
-        body = body.replace(start, f'<div class="{kind}" role="group" aria-label="{translate(name)}">')
+        start = rf'<div class="{kind}((?: [\w-]+)*?) docutils container">'
+        body = re.sub(start, rf'<div class="{kind}\1" role="group" aria-label="{translate(name)}">', body)
     return body
 
 

@@ -1,6 +1,7 @@
 """The links of a page: downloads in its header, in its footer licences, citation and reports of errors.
 
-The downloads are the page's notebook, a copy for students, links to Colab and Binder, and the PDF. The copies
+The downloads are the page's notebook, a copy for students, links to Colab and Binder, on the published site
+also the slides of the chapter, all figures, and the PDF. The copies
 are in a folder of the site. `make pages` publishes this folder also as the branch of the same name, since
 Colab opens notebooks only from a repository; Binder runs the repository itself.
 """
@@ -59,8 +60,14 @@ def downloads_of(app: Sphinx, pagename: str) -> list[Entry]:
         if published:
             entries += _launch_links(app.config, own, path.stem, entries[0].filename)
     if published:
-        name = f"{pages.reference.slug}-{own.code}.pdf"
-        entries.append(Entry(translate("All chapters (PDF)"), f"{root}pdf/{name}", name))
+        book = f"{pages.reference.slug}-{own.code}"
+        files = [
+            ("handouts", "All figures (SVG, PNG)", f"{book}-figures.zip"),
+            ("pdf", "All chapters (PDF)", f"{book}.pdf"),
+        ]
+        if any(entry.filename.endswith("-student.ipynb") for entry in entries):
+            files.insert(0, ("handouts", "Slides", f"{book}-{path.stem}-slides.html"))
+        entries += [Entry(translate(label), f"{root}{folder}/{name}", name) for folder, label, name in files]
     return entries
 
 

@@ -43,7 +43,7 @@ def test_pages_that_are_no_chapters_offer_none(four: Built, docname: str) -> Non
 
 
 def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
-    whole, student, colab, binder, paper = offers(full, "book/ko/01-masks")
+    whole, student, colab, binder, slides, figures, paper = offers(full, "book/ko/01-masks")
     assert colab == (
         "Colab에서 열기",
         "https://colab.research.google.com/github/nobody/tiny/blob/notebooks/tiny-ko-01-masks.ipynb",
@@ -51,7 +51,9 @@ def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
     )
     assert binder[1] == "https://mybinder.org/v2/gh/nobody/tiny/HEAD?labpath=lab%2Fko%2F01-masks.ipynb"
     assert paper == ("모든 장(PDF)", "../../pdf/tiny-ko.pdf", "tiny-ko.pdf")
-    assert offers(full, "book/ko/index") == [paper]
+    assert slides[1] == "../../handouts/tiny-ko-01-masks-slides.html"
+    assert figures[1] == "../../handouts/tiny-ko-figures.zip"
+    assert offers(full, "book/ko/index") == [figures, paper]
     assert student[::2] == ("풀이를 뺀 노트북", "tiny-ko-01-masks-student.ipynb")
     install = notebook(full, "book/ko/01-masks", whole[1]).cells[0]
     assert install.id == "install"
@@ -65,7 +67,7 @@ def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
     assert not [cell for cell in copy.cells if cell.id == "solution-one" or cell.get("outputs")]
     # A page without solutions needs no copy for students.
     names = [offer[0] for offer in offers(full, "book/ko/02-names")]
-    assert names == ["노트북", colab[0], binder[0], paper[0]]
+    assert names == ["노트북", colab[0], binder[0], figures[0], paper[0]]
 
 
 def test_the_environment_overrides_the_addresses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,7 +178,7 @@ def _has_long_label(labels: Sequence[str]) -> bool:
 
 @plot
 def cross_heads(weights: Array, source: Sequence[str], target: Sequence[str]) -> Figure:
-    """Draw each head's cross-attention, (num_heads, num_target, num_source), in per cent, two heads per row.
+    """Draw each head's cross-attention, (num_heads, num_target, num_source), in per cent.
 
     The rows of a matrix are the target's tokens (queries), its columns the source's (keys); labels are short.
 
@@ -190,8 +190,9 @@ def cross_heads(weights: Array, source: Sequence[str], target: Sequence[str]) ->
     """
     cell, gap_right, gap_below = 0.29, 0.52, 0.95  # inches; in the gaps are labels and titles of the axes
     figure = inch_figure()
+    heads_per_row = 2 if len(source) <= 8 else 1  # on a phone more columns would be too small to read
     for number, matrix in enumerate(to_array(weights)):
-        line, place = divmod(number, 2)
+        line, place = divmod(number, heads_per_row)
         axes = add_grid(
             figure, matrix_colours(matrix, 1.0), cell_texts=100 * matrix, number_format=".0f", cell=cell,
             left=place * (len(source) * cell + gap_right), top=line * (len(target) * cell + gap_below),

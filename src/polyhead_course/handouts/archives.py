@@ -1,0 +1,40 @@
+"""Packs the figures of a language's notebooks into one archive, each as SVG and as PNG."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from polyglot_book.ipynb import code_cells, read_notebook
+
+SVG = "image/svg+xml"
+_SCALE = 3  # pixels of the PNG for each of CSS
+
+
+def figures_of(notebook: Path) -> Iterator[tuple[str, str]]:
+    """Yield the figures in a notebook's outputs, each with the id of its cell."""
+    for cell in code_cells(read_notebook(notebook, check=False)):
+        for output in cell.outputs:
+            if svg := output.get("data", {}).get(SVG):
+                yield cell.id, "".join(svg)
+
+
+def pack_figures(notebooks: Path, archive: Path, browser: Browser) -> int:
+    """Write all figures of a folder's notebooks as `<stem>/<cell>.svg` and `.png`; return their number."""
+    page = browser.new_page(java_script_enabled=False, color_scheme="light", device_scale_factor=_SCALE)
+    number = 0
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for notebook in sorted(notebooks.glob("*.ipynb")):
+            for cell, svg in figures_of(notebook):
+                page.set_content(
+                    f'<body style="margin: 0; background: #fff">{svg[svg.index("<svg") :]}</body>'
+                )
+                for ending, data in (("svg", svg), ("png", page.locator("svg").first.screenshot())):
+                    # A fixed date: the same figures give the same bytes.
+                    packed.writestr(zipfile.ZipInfo(f"{notebook.stem}/{cell}.{ending}"), data)
+                number += 1
+    page.close()
+    return number
