@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attention_clinic.arguments import Subject, roles
 from attention_clinic.cases import Case, Named, choices, examine, same, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds.conventions import CAUSAL, WRONG_PATTERNS, Form, Pattern, band, forms
+from attention_clinic.kinds.conventions import CAUSAL, WRONG_PATTERNS, Form, Pattern, band, forms, upper_left
 from attention_clinic.kinds.examination import Examination, fits
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
@@ -118,7 +118,7 @@ def with_blind_rows(output: Tensor, mask: Tensor, value: Tensor) -> Iterator[Ten
 
 
 Patterns = Sequence[Pattern | None]  # None: every token sees every other
-NamedPatterns = Mapping[str, Pattern | None]
+NamedPatterns = dict[str, Pattern | None]
 
 
 def case_of(
@@ -131,7 +131,7 @@ def case_of(
     acting = torch.ones(queries, keys, dtype=torch.bool) if mask is None else mask
 
     def seen(pattern: Pattern | None) -> Tensor | None:
-        return pattern(queries) if pattern is not None and queries == keys else None
+        return pattern(queries, keys) if pattern is not None and queries <= keys else None
 
     def both(pattern: Pattern | None) -> Tensor:
         hidden = seen(pattern)
@@ -216,7 +216,9 @@ class _Function(Examination):
         self.sizes: list[tuple[int, ...]] = [*SIZES]
         open_patterns = [] if self.causal else [None]
         self.right: Patterns = [*open_patterns, *([] if self.meant.causal is False else [CAUSAL])]
-        self.wrong: NamedPatterns = WRONG_PATTERNS | ({"causal_open": None} if self.causal else {})
+        # PyTorch's own function aligns the triangle so: a note, since with as many queries it is the same.
+        self.wrong: NamedPatterns = {**WRONG_PATTERNS, "cache_upper_left": upper_left}
+        self.wrong |= {"causal_open": None} if self.causal else {}
 
     def case(
         self, sizes: tuple[int, ...], form: Form | None = None, digits: int | None = None,

@@ -91,13 +91,23 @@ def forms(role: str, meant: Meant) -> Iterator[list[Form]]:
         yield [Form(role, meaning, shape, as_integers) for as_integers in (False, *integers)]
 
 
-Pattern = Callable[[int], Tensor]
+Pattern = Callable[[int, int], Tensor]  # of so many queries and keys
 ALL = 1000  # more tokens than any input has
 
 
 def band(before: int, after: int) -> Pattern:
-    """Each token sees from so many before it to so many after it."""
-    return lambda length: torch.ones(length, length, dtype=torch.bool).tril(after).triu(-before)
+    """Each token sees from so many before it to so many after it; queries are the last tokens of the keys."""
+
+    def pattern(queries: int, keys: int) -> Tensor:
+        earlier = keys - queries
+        return torch.ones(queries, keys, dtype=torch.bool).tril(earlier + after).triu(earlier - before)
+
+    return pattern
+
+
+def upper_left(queries: int, keys: int) -> Tensor:
+    """Query i sees the keys up to i, counted from the first, as in PyTorch."""
+    return torch.ones(queries, keys, dtype=torch.bool).tril()
 
 
 CAUSAL = band(ALL, 0)

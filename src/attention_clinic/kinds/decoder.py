@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -130,7 +131,22 @@ def _examine(trial: Trial, reasons: Reasons) -> Iterator[Finding]:
         trial.made = f"awakened({trial.made})"
     exam = Exam(trial, awake)
     with evaluation_mode(exam.decoder.module), torch.no_grad():
+        if limit := _only_short(exam):
+            yield limit
+            return
         yield from _findings(exam, reasons)
+
+
+def _only_short(exam: Exam) -> Finding | None:
+    """A doubt if it runs on fewer tokens than the laws have, as with a short table of positions."""
+    try:
+        exam.decoder(exam.ids(11))
+    except CallFailed as stop:
+        if stop.finding.name == "raises" and not isinstance(stop, NoLogits):
+            with contextlib.suppress(CallFailed):
+                exam.decoder(exam.ids(4))
+                return replace(stop.finding, name="not_called")
+    return None
 
 
 def _findings(exam: Exam, reasons: Reasons) -> Iterator[Finding]:

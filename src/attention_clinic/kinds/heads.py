@@ -15,6 +15,7 @@ from attention_clinic.arguments import Subject, roles, signature
 from attention_clinic.cases import Case, Named, Names, answer, case_finding, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, WEIGHING, weigh
+from attention_clinic.kinds.conventions import Pattern
 from attention_clinic.kinds.modules import Reading, of_matrices
 from attention_clinic.trial import CallFailed, Trial
 
@@ -70,7 +71,7 @@ class Frame:
     after: nn.Module | None = None
     turns: tuple[Turn, Turn] | None = None
     mended: tuple[Turn, Turn] | None = None
-    pattern: Callable[[int], Tensor] | None = None
+    pattern: Pattern | None = None
     names: Names = ()
     blind: str = "nan"
 
@@ -90,7 +91,7 @@ class Frame:
 
     def seen(self, queries: int, keys: int) -> Tensor | None:
         """The pattern of so many tokens."""
-        return self.pattern(queries) if self.pattern is not None and queries == keys else None
+        return self.pattern(queries, keys) if self.pattern is not None and queries == keys else None
 
 
 PLAIN = Frame()

@@ -131,7 +131,7 @@ _NOTES: dict[str, Set[str]] = {
         "layer_unbiased", "waves_halves", "waves_to_the_end",
     ), KINDS.keys()),
     "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
-    "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
+    "cache_upper_left": {"attention"}, "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
 }  # fmt: skip
 # What leaves the question open whether the candidate is right.
 _DOUBTS = {"not_compared", "unknown_kind", "not_called", "causal_unknown", "rms_eps_outside"}
