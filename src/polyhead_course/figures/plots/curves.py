@@ -219,10 +219,10 @@ def roofline(peak: Positive, bandwidth: Positive, batches: Sequence[Size], promp
 
 @plot
 def attention_cost(embed_dim: Size) -> Figure:
-    """Draw the multiply-adds that one token costs, in millions, against the number of tokens, up to 4 · `embed_dim`.
+    """Draw the multiply-adds for one token, in millions, against the number of tokens.
 
-    The four projections cost the same at each length; scores and averages cost 2 · `embed_dim` for each token
-    that is read. The lines cross at 2 · `embed_dim` tokens.
+    The four projections cost the same at each length, scores and averages 2 · `embed_dim` for each token that
+    is read. The lines cross at 2 · `embed_dim` tokens; the axis ends at twice as many.
 
     >>> attention_cost(512)
     <polyhead_course.figures.plots.Drawing>
