@@ -1,4 +1,4 @@
-"""What chapter 4 says about trainings and random starts: the code on its page, with seeds that it does not show."""
+"""What chapter 4 says about trainings and random starts: the code on its page, with other seeds."""
 
 from __future__ import annotations
 
