@@ -232,7 +232,6 @@ def attention_cost(embed_dim: Size) -> Figure:
     levels = 4 * embed_dim**2 / 1e6 * np.array([[1, 1, 1], [0, 1, 2]])
     for name, heights, colour in zip(("projections", "scores"), levels, (BLUE, ORANGE), strict=True):
         axes.plot(lengths, heights, color=colour, label=text(f"curve.cost_{name}"))
-        axes.fill_between(lengths, heights, color=colour, alpha=0.15, linewidth=0)
     axes.axvline(2 * embed_dim, color=GREY, linestyle=":", linewidth=1.4)
     axes.set(xlim=(0, lengths[-1]), ylim=(0, None))
     axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
