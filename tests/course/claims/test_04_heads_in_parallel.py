@@ -80,7 +80,7 @@ def past_moves(page: dict[str, Any], layer: torch.nn.Module, num_tokens: int) ->
     changed = x.clone()
     changed[:, -1] += 1
     before, after = (layer(each, causal_mask(num_tokens))[:, :-1] for each in (x, changed))
-    return page["apart"](before, after)
+    return str(page["apart"](before, after))
 
 
 def test_a_mask_that_lands_on_the_heads_leaks_or_fails(page):
