@@ -87,6 +87,10 @@ CURVES = {
         count, float,
         [{ORANGE: [(100, 1), (800, 8), (1600, 16)], BLUE: [(100, 0.25), (800, 2), (1600, 4)]}],
     ),
+    "attention_cost": (
+        lambda: plots.attention_cost(500), count, float,
+        [{BLUE: [(0, 1), (1000, 1), (2000, 1)], ORANGE: [(0, 0), (1000, 1), (2000, 2)]}],
+    ),
     "loss_of_runs": (
         lambda: plots.loss_of_runs({"two layers": [[3, 1], [3, 0.5]], "one layer": [[3, 2]]}, 10, 1.9),
         float, float,

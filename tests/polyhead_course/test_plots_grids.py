@@ -302,18 +302,6 @@ def test_tokens_that_a_head_sees_have_its_colour_and_others_none():
         assert (grid.columns, grid.title) == (["1", "2", "3"], text(f"memory.{name}"))
 
 
-def test_each_head_owns_the_same_columns_of_matrices_and_of_the_results_below_them():
-    drawing = plots.joined_projections(num_tokens=2, embed_dim=6, num_heads=3)
-    X, keys, *products = grids(drawing)
-    assert (X.faces, keys.faces) == ([[FIXED_PAPER] * 6] * 2, [[A], [B], [C]])
-    assert [grid.faces for grid in products] == [[[A, A, B, B, C, C]] * rows for rows in (6, 2)] * 3
-    places = {word: place for axes in axes_of(drawing) for word, place in figures.texts(axes)}
-    for name in "QKV":
-        assert places[f"W_{name}"].x == pytest.approx(places[name].x, abs=1)
-        assert places[f"W_{name}"].y < places[name].y
-    assert places["X"].x < places["Q"].x < places["K"].x < places["V"].x
-
-
 def test_without_w_o_a_head_fills_its_own_columns_and_with_it_those_of_its_block():
     weight = torch.zeros(6, 4)
     weight[0, 1] = weight[3, 3] = 1.0  # head 1 writes 1.0 to column 1, head 2 writes 5 to column 3

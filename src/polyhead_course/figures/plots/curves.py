@@ -218,6 +218,28 @@ def roofline(peak: Positive, bandwidth: Positive, batches: Sequence[Size], promp
 
 
 @plot
+def attention_cost(embed_dim: Size) -> Figure:
+    """Draw the multiply-adds for one token, in millions, against the number of tokens.
+
+    The four projections cost the same at each length, scores and averages 2 · `embed_dim` for each token that
+    is read. The lines cross at 2 · `embed_dim` tokens; the axis ends at twice as many.
+
+    >>> attention_cost(512)
+    <polyhead_course.figures.plots.Drawing>
+    """
+    figure, axes = chart(4.6, 3.1, "axis.tokens", "axis.multiply_adds")
+    lengths = [0, 2 * embed_dim, 4 * embed_dim]
+    levels = 4 * embed_dim**2 / 1e6 * np.array([[1, 1, 1], [0, 1, 2]])
+    for name, heights, colour in zip(("projections", "scores"), levels, (BLUE, ORANGE), strict=True):
+        axes.plot(lengths, heights, color=colour, label=text(f"curve.cost_{name}"))
+    axes.axvline(2 * embed_dim, color=GREY, linestyle=":", linewidth=1.4)
+    axes.set(xlim=(0, lengths[-1]), ylim=(0, None))
+    axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
+    axes.legend(loc="upper left", fontsize=9)
+    return figure
+
+
+@plot
 def cache_memory(
     lengths: Sequence[int], gibibytes: Mapping[int, Sequence[float]], weights: Positive
 ) -> Figure:

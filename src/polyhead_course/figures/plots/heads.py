@@ -13,7 +13,6 @@ from torch import Tensor
 from polyhead.checked import Size, divide_exactly
 from polyhead_course.figures.plots.drawing import (
     BLUE,
-    FIXED_PAPER,
     GREY,
     INK,
     Array,
@@ -25,37 +24,6 @@ from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid, matrix_co
 from polyhead_course.words.language import text
 
 _CELL, _LINE = 0.4, 0.22  # inches
-
-
-@plot
-def joined_projections(num_tokens: Size, embed_dim: Size, num_heads: Size) -> Figure:
-    """Draw X [W_Q W_K W_V] = [Q K V] as a product of grids, each column in the colour of its head.
-
-    X is to the left of the result and the three matrices are above it, so that a column of a matrix is
-    over the column that it makes.
-
-    >>> joined_projections(num_tokens=3, embed_dim=4, num_heads=2)
-    <polyhead_course.figures.plots.Drawing>
-    """
-    head_dim = divide_exactly("embed_dim", embed_dim, "num_heads", num_heads)
-    colours = np.array(HEAD_COLOURS)[:num_heads]
-    columns = colours.repeat(head_dim)
-    cell, gap = 3.5 / (4 * embed_dim), 0.3
-    figure, height = inch_figure(), embed_dim * cell
-    X = np.full((num_tokens, embed_dim), FIXED_PAPER)
-    add_grid(figure, X, cell=cell, top=height + gap).set_xlabel("X")
-    names = [text("title.head", number=head + 1) for head in range(num_heads)]
-    keys = add_grid(figure, colours[:, None], cell=max(cell, 0.2))
-    keys.yaxis.tick_right()
-    keys.set_yticks(np.arange(num_heads) + 0.5, names, fontsize=9)
-    keys.tick_params(length=0)
-    for number, name in enumerate("QKV"):
-        left = (number + 1) * (height + gap)
-        axes = add_grid(figure, np.tile(columns, (embed_dim, 1)), cell=cell, left=left)
-        axes.set_title(f"W_{name}")
-        axes = add_grid(figure, np.tile(columns, (num_tokens, 1)), cell=cell, left=left, top=height + gap)
-        axes.set_xlabel(name)
-    return figure
 
 
 @plot
