@@ -80,7 +80,7 @@ def test_alibi_stays_where_it_is_and_two_layers_lift_it(seeds):
     one, two = runs("ALiBi", 1, seeds), runs("ALiBi", 2, seeds)
     assert all(0.55 < share < 0.69 for first in range(20, 80, 5) for share in one[first])
     assert max(one[20]) - min(one[75]) < 0.12
-    assert min(two[75]) > 0.9
+    assert min(two[75]) > 0.875
     for method in ("sinusoidal", "rotary"):
         assert max(runs(method, 2, seeds)[75]) < GUESSING + 0.05
 
