@@ -106,9 +106,7 @@ CLOCKS = """states => states.map(([m, n, together]) => {
 
 def test_clocks_turn_together_or_apart_and_the_score_sees_the_distance(window: Browser, address: str) -> None:
     chance = random.Random(5)
-    states = [
-        [chance.randint(0, 12), chance.randint(0, 12), chance.random() < 0.5] for _ in range(STATES)
-    ]
+    states = [[chance.randint(0, 12), chance.randint(0, 12), chance.random() < 0.5] for _ in range(STATES)]
     with visit(window, address) as seen:
         data = come_near(seen, "clocks")
         shown = seen.page.evaluate(CLOCKS, states)

@@ -143,7 +143,8 @@ def score_terms(panels: Mapping[str, Array]) -> Figure:
 
 
 _METHODS = {
-    "learned": (GREY, "-"), "sinusoidal": ("#8c6bb1", (0, (1, 1))), "rotary": (BLUE, "-"), "ALiBi": (ORANGE, (0, (3, 1))),
+    "learned": (GREY, "-", 5), "sinusoidal": ("#8c6bb1", (0, (1, 1)), 1.2), "rotary": (BLUE, "-", 1.2),
+    "ALiBi": (ORANGE, (0, (3, 1)), 1.2),
 }  # fmt: skip
 
 
@@ -159,10 +160,10 @@ def echoes(runs: Mapping[str, Array], every: Size, trained: Size) -> Figure:
     """
     figure, axes = chart(4.6, 3.0, "axis.position", "axis.right_letters")
     for name, curves in runs.items():
-        heights, (colour, style) = to_array(curves, decimals=2).T, _METHODS[name]
+        heights, (colour, style, width) = to_array(curves, decimals=2).T, _METHODS[name]
         label = [text(f"positions.{name}"), *[None] * (heights.shape[1] - 1)]
         places = every * (np.arange(len(heights)) + 0.5)
-        axes.plot(places, heights, color=colour, linestyle=style, linewidth=1.1, label=label)
+        axes.plot(places, heights, color=colour, linestyle=style, linewidth=width, label=label)
     axes.axvspan(0, trained, color=GREY, alpha=0.18, linewidth=0)
     axes.set(xlim=(0, None), ylim=(0, 1.04))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=9)
