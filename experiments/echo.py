@@ -1,4 +1,4 @@
-"""Train models that repeat the letter before, twenty seeds for each kind of positions: a table of chapter 5."""
+"""Train models that repeat the letter before, twenty seeds for each method: the table of chapter 5."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import xml.etree.ElementTree as ET
 
 import pytest

@@ -1,4 +1,4 @@
-"""A model that repeats the letter before, with four kinds of positions: how far beyond its training does it?"""
+"""A model that repeats the letter before, with four kinds of positions, beyond its training, too."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -14,7 +13,8 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 
 _LABELS = (
-    "axis.query_position", "axis.key_position", "axis.distance", "clock.turn", "live.together", "live.clocks_now",
+    "axis.query_position", "axis.key_position", "axis.distance", "clock.turn", "live.together",
+    "live.clocks_now",
 )  # fmt: skip
 
 
@@ -31,14 +31,12 @@ def clocks(
     >>> clocks(torch.ones(4), torch.ones(4), [60, 10], [5, 3]).data["positions"]
     [5, 3]
     """
-    turned = [
-        torch.view_as_real(
-            torch.view_as_complex(each.double().view(2, 2))
-            * torch.exp(1j * math.pi / 180 * at * torch.tensor(degrees))
-        )
+    turns = torch.polar(torch.ones(2), torch.tensor(degrees).deg2rad())
+    q, k = (
+        torch.view_as_real(torch.view_as_complex(each.view(2, 2)) * turns**at)
         for each, at in zip((query, key), positions, strict=True)
-    ]
-    figure = plots.rotary_arrows(*turned, [(positions[0], positions[1])] * 2, degrees)
+    )
+    figure = plots.rotary_arrows(q, k, [(positions[0], positions[1])] * 2, degrees)
     return Explorable(
         "clocks", figure, labels=_LABELS, query=query.tolist(), key=key.tolist(), degrees=list(degrees),
         positions=list(positions),

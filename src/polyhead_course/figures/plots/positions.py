@@ -1,4 +1,4 @@
-"""Positions as pictures: waves, shuffled tokens, turned vectors, scores, and what is right beyond the training."""
+"""Positions as pictures: waves, shuffled tokens, turned vectors, scores, and longer texts."""
 
 from __future__ import annotations
 
@@ -134,11 +134,15 @@ def score_terms(panels: Mapping[str, Array]) -> Figure:
     figure = inch_figure()
     for number, (name, panel) in enumerate(panels.items()):
         matrix, (line, column) = to_array(panel), divmod(number, 3)
-        cell, label = 1.36 / len(matrix), text(f"panel.{name}")
-        axes = _add_map(figure, signed_colours(matrix), GREY, cell, column * 1.56, line * 1.78, label)
-        for query in range(2, len(matrix)):
-            axes.patches[query * len(matrix) + query - 2].set(edgecolor=INK, linewidth=1.5, zorder=3)
-    _add_axis_names(figure.axes[0])
+        size, faces = len(matrix), signed_colours(matrix)
+        axes = add_grid(figure, faces, cell=1.36 / size, left=column * 1.56, top=line * 1.78)
+        for square in axes.patches:
+            square.set(linewidth=0.4, edgecolor=GREY)
+        for query in range(2, size):
+            axes.patches[query * size + query - 2].set(edgecolor=INK, linewidth=1.5, zorder=3)
+        axes.set_title(text(f"panel.{name}"), loc="left", fontsize=9.5, pad=4, color=INK)
+    figure.axes[0].set_ylabel(text("axis.query_position"), fontsize=9)
+    figure.axes[0].set_xlabel(text("axis.key_position"), fontsize=9)
     return figure
 
 
@@ -168,19 +172,3 @@ def echoes(runs: Mapping[str, Array], every: Size, trained: Size) -> Figure:
     axes.set(xlim=(0, None), ylim=(0, 1.04))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=9)
     return figure
-
-
-def _add_map(
-    figure: Figure, faces: np.ndarray, edge: str, cell: float, left: float, top: float, label: str
-) -> Axes:
-    """Add a heat map without numbers."""
-    axes = add_grid(figure, faces, cell=cell, left=left, top=top)
-    for square in axes.patches:
-        square.set(linewidth=0.4, edgecolor=edge)
-    axes.set_title(label, loc="left", fontsize=9.5, pad=4, color=INK)
-    return axes
-
-
-def _add_axis_names(axes: Axes) -> None:
-    axes.set_ylabel(text("axis.query_position"), fontsize=9)
-    axes.set_xlabel(text("axis.key_position"), fontsize=9)
