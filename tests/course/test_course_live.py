@@ -92,6 +92,40 @@ def test_two_heads_show_the_weights_and_the_sums(window: Browser, address: str) 
         close(numbers(each["now"])[:2], output)
 
 
+CLOCKS = """states => states.map(([m, n, together]) => {
+  const body = document.querySelector("[data-live=clocks] .polyglot-live-body");
+  const slide = (input, value) => { input.value = value; input.dispatchEvent(new Event("input")); };
+  const [button] = body.querySelectorAll(".live-buttons button");
+  const inputs = body.querySelectorAll("input");
+  if ((button.ariaPressed === "true") !== together) button.click();
+  slide(inputs[0], m);
+  slide(inputs[1], n);
+  return [[...inputs].map((each) => Number(each.value)), body.querySelector(".live-now").innerText];
+})"""
+
+
+def test_clocks_turn_together_or_apart_and_the_score_sees_the_distance(window: Browser, address: str) -> None:
+    chance = random.Random(5)
+    states = [[chance.randint(0, 12), chance.randint(0, 12), chance.random() < 0.5] for _ in range(STATES)]
+    with visit(window, address) as seen:
+        data = come_near(seen, "clocks")
+        shown = seen.page.evaluate(CLOCKS, states)
+        assert seen.problems() == []
+    q, k = (torch.view_as_complex(torch.tensor(data[name]).view(2, 2)) for name in ("query", "key"))
+    places = data["positions"]
+    for (m, n, together), (positions, now) in zip(states, shown, strict=True):
+        if together:
+            assert positions[0] - positions[1] == places[0] - places[1]  # and the score is the one before
+        else:
+            assert positions == [m, n]
+        places = positions
+        distance = places[0] - places[1]
+        turns = torch.exp(1j * math.pi / 180 * distance * torch.tensor(data["degrees"]))
+        products = (q * turns * k.conj()).real
+        expected = [distance, *products.tolist(), products.sum().item()]
+        assert numbers(now) == pytest.approx(expected, abs=0.006)
+
+
 def test_the_hull_shows_polyheads_numbers(window: Browser, address: str) -> None:
     chance = random.Random(1)
     states = [

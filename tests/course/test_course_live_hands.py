@@ -159,6 +159,7 @@ def test_the_atlas_says_that_its_weights_do_not_come_and_asks_again(window: Brow
 STATE = {
     "atlas": ("#atlas-figure~h=17,3&t=3&q=9&x=0", ".live-row-now"),
     "cache": ("#cache-figure~l=64&q=64&k=8&d=128&n=32768", ".live-now"),
+    "clocks": ("#rotary-figure~m=9&n=1&t=1", ".live-now"),
     "copier": ("#copier-live~s=2&q=14&o=1", ".live-now"),
     "hull": ("#weighted-sums-figure~q=0&s=1,2,-3,0.5&t=2&d=64&raw=1", ".live-now"),
     "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2", ".live-answers"),
@@ -171,6 +172,7 @@ STATE = {
 SHOWN = {
     "atlas": "“Your”",
     "cache": "GQA 8 GiB",
+    "clocks": "Distance 8",
     "copier": "Letter 15",
     "hull": "T2",
     "mask": "NaN",
@@ -183,6 +185,7 @@ SHOWN = {
 FIRST = {
     "atlas": ".live-atlas button",
     "cache": ".live-buttons button:nth-child(2)",
+    "clocks": ".live-buttons button",
     "copier": ".live-copier button",
     "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",
     "two_heads": ".live-buttons button",

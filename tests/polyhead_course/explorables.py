@@ -28,6 +28,9 @@ def writer() -> DecoderOnly:
 EXPLORABLES = {
     "atlas": live.atlas,
     "cache": lambda: live.cache({"Llama 3 8B": [32, 32, 8, 128], "GPT-2": [12, 12, 12, 64]}),
+    "clocks": lambda: live.clocks(
+        torch.tensor([1.0, 0.0, 1.0, 0.0]), torch.tensor([0.6, 0.8, 0.6, 0.8]), [60, 10], [5, 3]
+    ),
     "copier": lambda: live.copier(load_copier(), "ambidextrous"),
     "decoding": lambda: live.decoding(writer(), WRITTEN, ["<s>", *sentence(), "</s>"], num_prompt=3),
     "hull": lambda: live.hull(Q, K, V, sentence(), wished=[2.5, 0.25]),

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import cmath
 import copy
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,9 @@ FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
     "atlas": lambda: plots.head_atlas(np.array([row.kind for row in atlas()]).reshape(30, 9).tolist()),
     "cache": lambda: plots.cache_bars({"MHA": 512.0, "GQA": 128.0, "MQA": 16.0, "MLA": 36.0}),
+    "clocks": lambda: plots.rotary_arrows(
+        turned([1.0, 0.0], 5), turned([0.6, 0.8], 3), [(5, 3), (5, 3)], [60, 10]
+    ),
     "copier": lambda: picture_of_the_copier(EXPLORABLES["copier"]().data),
     "decoding": lambda: plots.cache_triangle(["<s>", *sentence()], 3),
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
@@ -43,6 +48,12 @@ FIGURES = {
     "two_heads": lambda: plots.wish_and_hull(TWO, [3.0, 4.0], sentence()),
 }
 EVERY_KIND = pytest.mark.parametrize("kind", EXPLORABLES)
+
+
+def turned(pair, position):
+    """A pair at a position, on both clocks."""
+    ends = [complex(*pair) * cmath.rect(1, math.radians(position * turn)) for turn in (60, 10)]
+    return [[end.real, end.imag] for end in ends]
 
 
 def picture_of_the_copier(data):

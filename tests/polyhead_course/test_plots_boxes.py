@@ -261,14 +261,14 @@ def test_every_candidate_hangs_on_its_parent_and_the_best_path_is_orange():
 
 def test_arrows_point_where_query_and_key_do():
     queries, keys, places = [[1.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [-2.0, 0.0]], [(7, 3), (11, 5)]
-    drawing = plots.rotary_arrows(queries, keys, places)
-    for axes, query, key, (at, to) in zip(axes_of(drawing), queries, keys, places, strict=True):
+    drawing = plots.rotary_arrows(queries, keys, places, [60, 10])
+    for axes, query, key, turn in zip(axes_of(drawing), queries, keys, (60, 10), strict=True):
         for vector, colour in ((query, BLUE), (key, ORANGE)):
             start, end = tips(axes, colour)
             direction = math.atan2(start.y - end.y, end.x - start.x)  # an SVG counts downwards
             assert math.cos(direction - math.atan2(vector[1], vector[0])) == pytest.approx(1, abs=1e-3)
         shown = {word for word, _ in texts(axes)}
-        assert {f"{text('axis.distance')}: {at - to}", "90°", "q · k = 0.00"} <= shown
+        assert {text("clock.turn", degrees=turn), "90°", "q · k = 0.00"} <= shown
     assert {"q₇", "k₃", "q₁₁", "k₅"} <= set(words(drawing))
 
 
@@ -284,4 +284,4 @@ def tips(axes: ET.Element, colour: str) -> list[Point]:
 @pytest.mark.parametrize(("degrees", "shown"), [(30, "30°"), (-45, "45°"), (200, "160°"), (350, "10°")])
 def test_the_angle_is_the_short_way_round(degrees, shown):
     key = [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
-    assert shown in words(plots.rotary_arrows([[1.0, 0.0]], [key], [(2, 1)]))
+    assert shown in words(plots.rotary_arrows([[1.0, 0.0]], [key], [(2, 1)], [60]))

@@ -62,12 +62,6 @@ CURVES = {
         lambda: plots.view_losses([2.5, 0.5, 0], [2.25, 1.5, 0.125], every=10), float, float,
         [{BLUE: steps(2.5, 0.5, 0, start=10, every=10), ORANGE: steps(2.25, 1.5, 0.12, start=10, every=10)}],
     ),
-    "position_losses": (
-        lambda: plots.position_losses(
-            {"no_positions": [1.5, 1.75, 1.5], "with_positions": [1.5, 0.5, 0.25]}, guess=1.6, every=10
-        ), float, float,
-        [{ORANGE: steps(1.5, 1.75, 1.5, every=10), BLUE: steps(1.5, 0.5, 0.25, every=10)}],
-    ),
     "learning_rates": (
         lambda: plots.learning_rates([0.001, 0.002, 0.003, 0.0005], warm_up=2), float, float,
         [{BLUE: steps(1, 2, 3, 0.5)}],
@@ -109,12 +103,10 @@ CURVES = {
         float, float,
         [{BLUE: [(0, 4), (30, 2.5), (90, 0.25)]}, {ORANGE: [(0, 0), (30, 0.125), (90, 1)]}],
     ),
-    "distance_products": (
-        lambda: plots.distance_products(
-            [-1, 0, 2], {"plain": {3: [1, 2, 4], 7: [1.5, 2.5, 3]}, "projected": {3: [0, 1, 0], 7: [5, 4, 6]}}
-        ), float, float,
-        [{BLUE: [(-1, 1), (0, 2), (2, 4)], ORANGE: [(-1, 1.5), (0, 2.5), (2, 3)]},
-         {BLUE: [(-1, 0), (0, 1), (2, 0)], ORANGE: [(-1, 5), (0, 4), (2, 6)]}],
+    "echoes": (
+        lambda: plots.echoes({"learned": [[1, 0.5]], "rotary": [[1, 0.75, 0], [1, 1, 0.25]]}, 5, trained=10),
+        float, float,
+        [{GREY: [(2.5, 1), (7.5, 0.5)], BLUE: [(2.5, 1), (7.5, 1), (12.5, 0.25)]}],
     ),
 }  # fmt: skip
 
@@ -135,7 +127,6 @@ def test_every_point_of_a_curve_is_where_the_axes_say(name):
 @pytest.mark.parametrize(
     ("draw", "number", "labels"),
     [
-        (lambda: plots.position_losses({"no_positions": [1.5, 1.0]}, guess=1.6), float, {"guessing": 1.6}),
         (lambda: plots.loss_curves([5.0, 0.1], [5.5], guessing=3.5, warm_up=1), log10, {"guessing": 0.544}),
         (lambda: plots.cache_memory([1, 9], {8: [0.0, 9.0]}, weights=5), float, {"model_weights": 5}),
         (lambda: plots.loss_of_runs({"one layer": [[3.0, 2.0]]}, 5, guessing=1.9), float, {"guessing": 1.9}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -349,20 +348,6 @@ def test_lines_join_the_two_rows_of_each_token():
     assert links == {(ORANGE, 2, 0), (GREY, 1, 1), (ORANGE, 0, 2), (GREY, 3, 3)}
 
 
-def test_pairs_share_a_colour_and_an_arc_in_both_layouts():
-    drawing = plots.rotary_layouts(6)
-    for axes, owners in zip(axes_of(drawing), ("001122", "012012"), strict=True):
-        every = [shape for group in parts(axes, "patch")[1:] for shape in shapes(group)]
-        squares = [shape for shape in every if shape.fill != NONE]
-        faces = [square.fill for square in squares]
-        assert [faces.index(face) for face in faces] == [owners.index(owner) for owner in owners]
-        left, side = squares[0].middle.x, squares[0].size.x
-        arcs = [shape.corners for shape in every if shape.fill == NONE]
-        links = sorted(tuple(round((end.x - left) / side) for end in (arc[0], arc[-1])) for arc in arcs)
-        assert links == sorted((owners.index(owner), owners.rindex(owner)) for owner in "012")
-    assert {text("layout.neighbours"), text("layout.halves")} <= set(words(drawing))
-
-
 def test_each_panel_of_scores_has_its_title_and_its_own_scale_around_0():
     small, large = [[0.1, -0.2], [0.2, 0.0]], [[10.0, -20.0], [20.0, 0.0]]
     one, other, below = grids(
@@ -372,23 +357,6 @@ def test_each_panel_of_scores_has_its_title_and_its_own_scale_around_0():
     assert (one.title, other.title) == (text("panel.content_content"), text("panel.rotary"))
     assert len({face for row in one.faces for face in row}) == 4
     assert below.faces[0][0] == one.faces[0][1]  # negative numbers alone are purple, too
-
-
-def test_biases_leave_the_future_out_and_share_a_scale_in_each_family():
-    t5 = torch.tensor([[[1.0, 9, 9], [2, 1, 9], [3, 2, 1]], [[-1.0, 9, 9], [-2, -1, 9], [-3, -2, -1]]])
-    alibi = torch.tensor([[[0.0, 7, 7], [-1, 0, 7], [-4, -1, 0]], [[0.0, 7, 7], [-0.5, 0, 7], [-2, -0.5, 0]]])
-    drawing = plots.relative_biases(t5, alibi)
-    shown = grids(drawing)
-    for panel in shown:
-        assert [[face == NONE for face in row] for row in panel.faces] == [[F, T, T], [F, F, T], [F, F, F]]
-        assert panel.faces[1][0] == panel.faces[2][1] != panel.faces[0][0]
-    steep, gentle = shown[2:]
-    assert gentle.faces[2][0] not in {steep.faces[2][0], steep.faces[1][0]}
-    assert [panel.title for panel in shown] == [
-        f"{family}, {text('title.head', number=number)}" for family in ("T5", "ALiBi") for number in (1, 2)
-    ]
-    ranges = [word for word in words(drawing) if re.search(r"…", word)]
-    assert ranges == ["1.00 … 3.00", "-3.00 … -1.00", "-4.00 … 0.00", "-2.00 … 0.00"]
 
 
 # ---- the clinic

@@ -2,6 +2,7 @@
 
 from polyhead_course.figures.live.atlas import atlas
 from polyhead_course.figures.live.cache import cache
+from polyhead_course.figures.live.clocks import clocks
 from polyhead_course.figures.live.copier import copier
 from polyhead_course.figures.live.decoding import decoding
 from polyhead_course.figures.live.explorable import Explorable
@@ -13,6 +14,6 @@ from polyhead_course.figures.live.translator import translator
 from polyhead_course.figures.live.two_heads import two_heads
 
 __all__ = [
-    "Explorable", "atlas", "cache", "copier", "decoding", "hull", "mask", "path", "speculative", "translator",
-    "two_heads",
+    "Explorable", "atlas", "cache", "clocks", "copier", "decoding", "hull", "mask", "path", "speculative",
+    "translator", "two_heads",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Curves: gradients, scores, activations, positions, heads that are off, and what attention costs."""
+"""Curves: gradients, scores, activations, heads that are off, and what attention costs."""
 
 from __future__ import annotations
 
@@ -125,29 +125,6 @@ def activation_curves() -> Figure:
     upper.legend(loc="upper left", fontsize=9)
     lower.plot(z, to_array(1000 * (gelu_tanh - gelu), decimals=3), color=ORANGE)
     lower.axhline(0, color=GREY, linewidth=1, linestyle=":")
-    return figure
-
-
-@plot
-def distance_products(distances: Sequence[int], panels: Mapping[str, Mapping[int, Array]]) -> Figure:
-    """Draw the products of two position vectors against their distance, from two starting positions.
-
-    The panels are "plain" and "projected"; each has two curves by the position from which the distance
-    counts, the first drawn as a line, the second as points.
-
-    >>> distance_products([-1, 0, 1], {"plain": {30: [1.0, 2.0, 1.0], 100: [1.0, 2.0, 1.0]}})
-    <polyhead_course.figures.plots.Drawing>
-    """
-    titles, size = [text(f"panel.{name}") for name in panels], (4.5, 2.1 * len(panels) + 0.5)
-    figure, rows = stacked_charts(size, titles, text("axis.distance"), hspace=0.35)
-    styles = (BLUE, "-", ""), (ORANGE, "none", "o")
-    for axes, curves in zip(rows, panels.values(), strict=True):
-        for (position, curve), (colour, line, marker) in zip(curves.items(), styles, strict=True):
-            axes.plot(
-                distances, to_array(curve), color=colour, linestyle=line, marker=marker, markersize=4,
-                label=text("curve.from_position", position=position),
-            )  # fmt: skip
-    rows[0].legend(loc="upper right", fontsize=9)
     return figure
 
 

@@ -171,24 +171,3 @@ def view_losses(transposed: Array, viewed: Array, every: Size = 1) -> Figure:
     axes.set(xlim=(0, None), ylim=(0, None))
     axes.legend(loc="best", fontsize=9)
     return figure
-
-
-@plot
-def position_losses(curves: Mapping[str, Array], guess: Positive, every: Positive = 1) -> Figure:
-    """Draw the losses of two trainings, "with_positions" and "no_positions".
-
-    Each has one number for every so many steps; the dotted line is the loss of guessing.
-
-    >>> position_losses({"no_positions": [1.6, 1.6], "with_positions": [1.6, 0.2]}, guess=1.61, every=10)
-    <polyhead_course.figures.plots.Drawing>
-    """
-    styles = {"with_positions": (BLUE, "o"), "no_positions": (ORANGE, "s")}
-    figure, axes = chart(4.5, 2.9, "axis.step", "axis.loss")
-    for name, curve in curves.items():
-        losses, (colour, marker) = to_array(curve), styles[name]
-        steps = np.arange(len(losses)) * every
-        axes.plot(steps, losses, color=colour, marker=marker, markersize=4, label=text(f"curve.{name}"))
-    axes.axhline(guess, color=GREY, linestyle=":", linewidth=1.4, label=text("line.guessing"))
-    axes.set_ylim(0, guess * 1.35)
-    axes.legend(loc="best", fontsize=9)
-    return figure

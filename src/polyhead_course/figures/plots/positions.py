@@ -1,4 +1,4 @@
-"""Positions as pictures: waves, shuffled tokens, turned vectors, and what positions do to scores."""
+"""Positions as pictures: waves, shuffled tokens, turned vectors, scores, and longer texts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Arc, Circle
 
 from polyhead.checked import Size
+from polyhead_course.figures.plots.charts import chart
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, inch_figure, plot, to_array
-from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid, matrix_colours, signed_colours
+from polyhead_course.figures.plots.grid import add_grid, matrix_colours, signed_colours
 from polyhead_course.figures.plots.scripts import subscript
 from polyhead_course.words.language import text
 
@@ -70,26 +71,29 @@ def shuffled_outputs(first: Array, second: Array, tokens: Sequence[str], order: 
 
 
 @plot
-def rotary_arrows(queries: Array, keys: Array, places: Sequence[tuple[int, int]]) -> Figure:
+def rotary_arrows(
+    queries: Array, keys: Array, places: Sequence[tuple[int, int]], degrees: Sequence[int]
+) -> Figure:
     """Draw turned queries and keys as arrows, with the angle between them; one panel for each pair.
 
-    Both are (num_pairs, 2) and not 0; `places` are the positions of the query and of the key.
+    Both are (num_pairs, 2) and not 0; `places` are the positions of the query and of the key, `degrees` what
+    a pair turns for a token.
 
-    >>> rotary_arrows([[1.0, 0.0]], [[0.6, 0.8]], [(3, 1)])
+    >>> rotary_arrows([[1.0, 0.0]], [[0.6, 0.8]], [(3, 1)], [60])
     <polyhead_course.figures.plots.Drawing>
     """
     lefts, rights = to_array(queries), to_array(keys)
     reach = 1.3 * float(np.linalg.norm(np.concatenate([lefts, rights]), axis=1).max())
     figure = Figure(figsize=(2.3 * len(lefts), 2.6))
     panels = np.atleast_1d(figure.subplots(1, len(lefts)))
-    for axes, query, key, (at, to) in zip(panels, lefts, rights, places, strict=True):
+    for axes, query, key, (at, to), turn in zip(panels, lefts, rights, places, degrees, strict=True):
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         axes.axis("off")
         axes.add_patch(Circle((0, 0), reach / 1.3, facecolor="none", edgecolor=GREY, linewidth=0.8))
         start = _add_vector(axes, query, BLUE, f"q{subscript(at)}", reach)
         end = _add_vector(axes, key, ORANGE, f"k{subscript(to)}", reach)
         _add_angle(axes, start, end, reach)
-        axes.set_title(f"{text('axis.distance')}: {at - to}", fontsize=10)
+        axes.set_title(text("clock.turn", degrees=turn), fontsize=10)
         axes.text(0, -1.1 * reach, f"q · k = {query @ key:z.2f}", ha="center", va="top", fontsize=10)
     figure.subplots_adjust(left=0, right=1, wspace=0.05)
     return figure
@@ -118,37 +122,11 @@ def _add_angle(axes: Axes, one: float, other: float, reach: float) -> None:
 
 
 @plot
-def rotary_layouts(head_dim: Size) -> Figure:
-    """Draw which numbers of a query, at most 12, make a pair in both layouts, by colours and arcs.
-
-    >>> rotary_layouts(head_dim=8)
-    <polyhead_course.figures.plots.Drawing>
-    """
-    half, cell = head_dim // 2, 0.46
-    figure = inch_figure()
-    places = np.arange(head_dim)
-    for line, (name, owners) in enumerate({"neighbours": places // 2, "halves": places % half}.items()):
-        top = line * 1.4
-        faces = np.array(HEAD_COLOURS)[owners][None]
-        axes = add_grid(figure, faces, cell=cell, top=top, cell_texts=places[None])
-        figure.text(0, 1 - top + 0.55, text(f"layout.{name}"), va="bottom", fontsize=10)
-        for pair in range(half):
-            first, second = np.flatnonzero(owners == pair) + 0.5
-            bow = f"arc3,rad=-{min(0.6, 1.1 / (second - first)):.2f}"
-            axes.annotate(
-                "", (second, 0), (first, 0), annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 1.6, "connectionstyle": bow,
-                            "shrinkA": 1, "shrinkB": 1},
-            )  # fmt: skip
-    return figure
-
-
-@plot
 def score_terms(panels: Mapping[str, Array]) -> Figure:
     """Draw square matrices as small heat maps, three a line: the terms of a score, and their sum.
 
     They are called content_content, content_position, position_content, position_position, sum and rotary.
-    Orange is positive, purple negative, white 0, each on a scale of its own.
+    Orange is positive, purple negative, white 0, each on a scale of its own; distance 2 is framed.
 
     >>> score_terms({"sum": [[1.0, -2.0], [0.0, 1.0]]})
     <polyhead_course.figures.plots.Drawing>
@@ -156,52 +134,41 @@ def score_terms(panels: Mapping[str, Array]) -> Figure:
     figure = inch_figure()
     for number, (name, panel) in enumerate(panels.items()):
         matrix, (line, column) = to_array(panel), divmod(number, 3)
-        cell, label = 1.36 / len(matrix), text(f"panel.{name}")
-        _add_map(figure, signed_colours(matrix), GREY, cell, column * 1.56, line * 1.78, label)
-    _add_axis_names(figure.axes[0])
+        size, faces = len(matrix), signed_colours(matrix)
+        axes = add_grid(figure, faces, cell=1.36 / size, left=column * 1.56, top=line * 1.78)
+        for square in axes.patches:
+            square.set(linewidth=0.4, edgecolor=GREY)
+        for query in range(2, size):
+            axes.patches[query * size + query - 2].set(edgecolor=INK, linewidth=1.5, zorder=3)
+        axes.set_title(text(f"panel.{name}"), loc="left", fontsize=9.5, pad=4, color=INK)
+    figure.axes[0].set_ylabel(text("axis.query_position"), fontsize=9)
+    figure.axes[0].set_xlabel(text("axis.key_position"), fontsize=9)
     return figure
+
+
+_METHODS = {
+    "learned": (GREY, "-", 5), "sinusoidal": ("#8c6bb1", (0, (1, 1)), 1.2), "rotary": (BLUE, "-", 1.2),
+    "ALiBi": (ORANGE, (0, (3, 1)), 1.2),
+}  # fmt: skip
 
 
 @plot
-def relative_biases(t5: Array, alibi: Array) -> Figure:
-    """Draw what relative biases add to the scores of a decoder, head by head: T5's above, ALiBi's below.
+def echoes(runs: Mapping[str, Array], every: Size, trained: Size) -> Figure:
+    """Draw the share of right letters against the position, of several runs of each method as thin lines.
 
-    Both are (num_heads, num_tokens, num_tokens), two heads each; keys after the query are left out. Both
-    heads have one scale; each has its smallest and largest number in the corner.
+    The methods are learned, sinusoidal, rotary and ALiBi, each (num_runs, num_points), a point for `every`
+    so many positions. The grey band is the length that was `trained`.
 
-    >>> bias = [[[0.0, 0.0], [-1.0, 0.0]], [[0.0, 0.0], [-0.5, 0.0]]]
-    >>> relative_biases(t5=bias, alibi=bias)
+    >>> echoes({"learned": [[1.0, 1.0]], "rotary": [[1.0, 1.0, 0.5]]}, every=5, trained=10)
     <polyhead_course.figures.plots.Drawing>
     """
-    figure = inch_figure()
-    for line, (family, values) in enumerate({"T5": t5, "ALiBi": alibi}.items()):
-        stack = to_array(values)
-        size = stack.shape[1]
-        causal = np.tri(size, dtype=bool)
-        shown = np.where(causal, stack, 0.0)
-        highest = float(np.abs(shown).max())
-        for number, matrix in enumerate(shown):
-            faces = np.where(causal, signed_colours(matrix, highest), "none")
-            left, top = number * 2.25, line * 2.62
-            label = f"{family}, {text('title.head', number=number + 1)}"
-            _add_map(figure, faces, "none", 2 / size, left, top, label)
-            low, high = matrix[causal].min(), matrix[causal].max()
-            extremes = f"{low:z.2f} … {high:z.2f}"
-            figure.text(left + 1.98, 1 - top - 0.05, extremes, ha="right", va="top", fontsize=9)
-    _add_axis_names(figure.axes[0])
+    figure, axes = chart(4.6, 3.0, "axis.position", "axis.right_letters")
+    for name, curves in runs.items():
+        heights, (colour, style, width) = to_array(curves, decimals=2).T, _METHODS[name]
+        label = [text(f"positions.{name}"), *[None] * (heights.shape[1] - 1)]
+        places = every * (np.arange(len(heights)) + 0.5)
+        axes.plot(places, heights, color=colour, linestyle=style, linewidth=width, label=label)
+    axes.axvspan(0, trained, color=GREY, alpha=0.18, linewidth=0)
+    axes.set(xlim=(0, None), ylim=(0, 1.04))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=9)
     return figure
-
-
-def _add_map(
-    figure: Figure, faces: np.ndarray, edge: str, cell: float, left: float, top: float, label: str
-) -> None:
-    """Add a heat map without numbers."""
-    axes = add_grid(figure, faces, cell=cell, left=left, top=top)
-    for square in axes.patches:
-        square.set(linewidth=0.4, edgecolor=edge)
-    axes.set_title(label, loc="left", fontsize=9.5, pad=4, color=INK)
-
-
-def _add_axis_names(axes: Axes) -> None:
-    axes.set_ylabel(text("axis.query_position"), fontsize=9)
-    axes.set_xlabel(text("axis.key_position"), fontsize=9)
