@@ -19,9 +19,9 @@ def page() -> Any:
     names: dict[str, Any] = {}
     text = PAGE.read_text(encoding="utf-8")
     for cell, until in (
-        ("setup", "\ntransformers"), ("texts-code", "\nprint"), ("filler-code", None), ("model-code", None),
-        ("train-code", None), ("fill-code", "\nboth"), ("both-ways-code", "\nbefore"), ("cls-code", "\nfor"),
-        ("layer-code", None), ("stacks", None), ("solution-ablation-code", "\nprint"),
+        ("setup", "\ntransformers"), ("texts-code", "\nprint"), ("filler-code", "\0"), ("model-code", "\0"),
+        ("train-code", "\0"), ("fill-code", "\nboth"), ("both-ways-code", "\nbefore"), ("cls-code", "\nfor"),
+        ("layer-code", "\0"), ("stacks", "\0"), ("solution-ablation-code", "\nprint"),
     ):  # fmt: skip
         exec(code(text, cell).split(until)[0], names)
     yield names
