@@ -58,7 +58,7 @@ def test_the_norm_bounds_gradients_and_the_residual_keeps_tokens_apart(page):
                 assert spread[3] > 0.4
             else:
                 assert spread[3] < 0.005
-        assert found["pre_norm"][1][15] > 2 * max(found[k][1][15] for k in ("post_norm", "residual_only"))
+        assert found["pre_norm"][1][15] > 1.3 * max(found[k][1][15] for k in ("post_norm", "residual_only"))
 
 
 def test_the_last_gradient_shrinks_with_depth_under_pre_norm_only(page):
