@@ -29,7 +29,9 @@ def stacks(measured: Mapping[str, Sequence[Tensor]]) -> Explorable:
     """
     gradients, spreads = ({kind: each[-1][part] for kind, each in measured.items()} for part in (0, 1))
     rounded = {
-        kind: [[[float(f"{number:.2g}") for number in row] for row in m.tolist()] for m in each]
+        kind: [
+            [[float(f"{g:.2g}") for g in m[0].tolist()], [round(s, 2) for s in m[1].tolist()]] for m in each
+        ]
         for kind, each in measured.items()
     }
     return Explorable("stacks", plots.layer_curves(gradients, spreads), labels=_LABELS, curves=rounded)
