@@ -27,7 +27,10 @@ def stacks(measured: Mapping[str, Sequence[Tensor]]) -> Explorable:
     >>> stacks({kind: [torch.tensor([[0.1, 1.0], [0.9, 0.5]])] for kind in kinds}).data["curves"]["neither"]
     [[[0.1, 1.0], [0.9, 0.5]]]
     """
-    gradients, spreads = ({kind: each[-1][part] for kind, each in measured.items()} for part in (0, 1))
+    gradients, spreads = (
+        {kind: each[-1][part] for kind, each in measured.items() if kind != "norm_only_before"}
+        for part in (0, 1)
+    )
     rounded = {
         kind: [
             [[float(f"{g:.2g}") for g in m[0].tolist()], [round(s, 2) for s in m[1].tolist()]] for m in each

@@ -72,11 +72,11 @@ def layer_curves(gradients: Mapping[str, Array], spreads: Mapping[str, Array]) -
     """
     titles = [text("axis.gradient_norm"), text("axis.token_spread")]
     figure, (upper, lower) = stacked_charts((4.5, 5.2), titles, text("axis.layer"), hspace=0.3)
-    for name, (colour, marker) in _STACKS.items():
-        if name in gradients:
-            layers, style = range(1, len(gradients[name]) + 1), {"color": colour, "marker": marker}
-            upper.plot(layers, to_log10(gradients[name]), markersize=4, label=text(f"curve.{name}"), **style)
-            lower.plot(layers, to_array(spreads[name]).round(3), markersize=4, **style)
+    for name, norms in gradients.items():
+        colour, marker = _STACKS[name]
+        for axes, heights in (upper, to_log10(norms)), (lower, to_array(spreads[name]).round(3)):
+            layers, label = range(1, len(heights) + 1), text(f"curve.{name}")
+            axes.plot(layers, heights, color=colour, marker=marker, markersize=4, label=label)
     low, high = upper.dataLim.intervaly
     # Whole powers of ten, at most eight, counted from 10⁰, so that it is among them if it is in sight.
     step = max(1, math.ceil((high - low) / 6))
@@ -85,7 +85,7 @@ def layer_curves(gradients: Mapping[str, Array], spreads: Mapping[str, Array]) -
     margin = 0.03 * (powers[-1] - powers[0] or step)
     upper.set_ylim(powers[0] - margin, powers[-1] + margin)
     lower.set_ylim(-0.03, 1.03)
-    lower.legend(*upper.get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=2)
+    lower.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=2)
     return figure
 
 
