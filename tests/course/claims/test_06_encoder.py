@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
 @pytest.fixture(scope="module")
 def page() -> Any:
     """The names that the page's cells define, up to where each one runs its experiment."""
+    jaxtyping.config.update("jaxtyping_disable", True)  # the tests' own checks take their time
     names: dict[str, Any] = {}
     text = PAGE.read_text(encoding="utf-8")
     for cell, until in (
@@ -26,6 +28,7 @@ def page() -> Any:
         exec(code(text, cell).split(until)[0], names)
     yield names
     torch.set_default_dtype(torch.float32)
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def code(text: str, cell: str) -> str:
