@@ -166,6 +166,7 @@ STATE = {
     "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
     "decoding": ("#triangle-figure~s=2&l=1&h=1&c=0", ".live-costs"),
     "speculative": ("#speculative-figure~q=1,2,3&p=3,2,1&k=2&n=3", ".live-now"),
+    "stacks": ("#gradients-figure~r=1&n=2&d=4", ".live-now"),
     "translator": ("#translator-figure~d=3,2031,2,4&v=0,2", ".live-answer"),
     "two_heads": ("#hull-figure~w=0,0,4,0&v=10,0,0,0&h=2&r=5", ".live-now"),
 }
@@ -178,6 +179,7 @@ SHOWN = {
     "mask": "NaN",
     "path": "[6, 2, 1]",
     "speculative": "0.6667",
+    "stacks": "32",
     "translator": "2031",
     "two_heads": "(3, 4)",
     "decoding": "140,144",
@@ -190,6 +192,7 @@ FIRST = {
     "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",
     "two_heads": ".live-buttons button",
     "speculative": ".live-buttons button",
+    "stacks": ".live-buttons button",
     "translator": ".live-switches button", "decoding": ".live-buttons button:nth-child(2)",
 }  # fmt: skip
 

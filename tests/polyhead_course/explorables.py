@@ -14,6 +14,10 @@ from tests.polyhead.whole_models import decoder_only
 from tests.polyhead_course.figures import DOTS, K, Q, V
 
 TWO = torch.tensor([[1.0, 4.0], [0.0, 0.0], [3.0, 2.0], [0.0, 0.0]])
+MEASURED = {
+    kind: [torch.tensor([[10.0**-n, 0.5, 1.0], [0.9, 0.5, 0.1 * n]]) for n in (1, 2, 3)]
+    for kind in ["neither", "norm_only", "norm_only_before", "residual_only", "post_norm", "pre_norm"]
+}
 WRITTEN = torch.tensor([[3, 11, 7, 2, 5]])  # (1, num_tokens)
 
 
@@ -39,6 +43,7 @@ EXPLORABLES = {
     "speculative": lambda: live.speculative(
         torch.tensor([0.2, 0.2, 0.6]), torch.tensor([0.5, 0.3, 0.2]), list("ABC")
     ),
+    "stacks": lambda: live.stacks(MEASURED),
     "translator": lambda: live.translator("Friday, November 20, 2026"),
     "two_heads": lambda: live.two_heads(TWO, torch.tensor([3.0, 4.0]), sentence(), shares=[1, 0, 1, 0]),
 }

@@ -66,8 +66,8 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "leak_losses": lambda: plots.leak_losses({name: [2.0, 1.0] for name in MODELS[:2]}, {name: {0: 2.0, 1:
         1.1} for name in MODELS[:2]}, 0.7, 2.1),
     "shifted_tokens": lambda: plots.shifted_tokens([*sentence(), "</s>"]),
-    "gradient_by_layer": lambda: plots.gradient_by_layer({name: [10.0**power, 0.3] for power, name in
-        zip((-10, -1, 7, 0, -2), STACKS, strict=True)}),
+    "layer_curves": lambda: plots.layer_curves({name: [10.0**power, 0.3] for power, name in
+        zip((-10, -1, 7, 0, -2), STACKS, strict=True)}, {name: [0.9, 0.1] for name in STACKS}),
     "parameter_bars": lambda: plots.parameter_bars({name: 300_000 * number for number, name in
         enumerate(PARTS, start=1)}),
     "residual_stream": plots.residual_stream,

@@ -26,8 +26,8 @@ from polyhead_course.models.translation import load_translator, translate
 from polyhead_course.words import sentence, set_language
 from polyhead_course.words.language import LANGUAGES, text
 from tests.polyhead_course.bad_input import assert_named, bad
-from tests.polyhead_course.explorables import EXPLORABLES, TWO, WRITTEN, writer
-from tests.polyhead_course.figures import DOTS, OUTPUT, K, Q, V
+from tests.polyhead_course.explorables import EXPLORABLES, MEASURED, TWO, WRITTEN, writer
+from tests.polyhead_course.figures import DOTS, OUTPUT, STACKS, K, Q, V
 
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
@@ -43,6 +43,9 @@ FIGURES = {
     "path": lambda: plots.transpose_path(Q[None], 2),
     "speculative": lambda: plots.next_token_bars(
         {"q": [0.2, 0.2, 0.6], "p": [0.5, 0.3, 0.2], "min(p, q)": [0.2] * 3}, list("ABC")
+    ),
+    "stacks": lambda: plots.layer_curves(
+        *({kind: MEASURED[kind][-1][part] for kind in STACKS} for part in (0, 1))
     ),
     "translator": lambda: weights_of(translate("Friday, November 20, 2026", "zh-TW")),
     "two_heads": lambda: plots.wish_and_hull(TWO, [3.0, 4.0], sentence()),

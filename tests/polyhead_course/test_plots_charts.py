@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures import plots
 from polyhead_course.figures.plots.drawing import BLUE, GREY, ORANGE
 from polyhead_course.words.language import text
@@ -40,18 +39,6 @@ def steps(*heights: float, start: float = 0, every: float = 1) -> list[tuple[flo
 
 # A figure, how the labels of its axes are read, and for each panel the points by colour.
 CURVES = {
-    "gradient_by_layer": (
-        lambda: plots.gradient_by_layer(
-            {"neither": [1e-6, 1e-4, 1e-5], "norm_only": torch.tensor([1e-2, 1e-1, 1.0], requires_grad=True),
-             "residual_only": [1e7, 1e5, 1e6], "post_norm": [10, 1e3, 100], "pre_norm": [1e-3, 1e4, 0.1]}
-        ), float, power,
-        [{GREY: steps(-6, -4, -5, start=1), PURPLE: steps(-2, -1, 0, start=1), GREEN: steps(7, 5, 6, start=1),
-          BLUE: steps(1, 3, 2, start=1), ORANGE: steps(-3, 4, -1, start=1)}],
-    ),
-    "token_spread": (
-        lambda: plots.token_spread({"neither": [0.9, 0.0], "pre_norm": [0.75, 0.5]}), float, float,
-        [{GREY: steps(0.9, 0, start=1), ORANGE: steps(0.75, 0.5, start=1)}],
-    ),
     "gradient_quantiles": (
         lambda: plots.gradient_quantiles(
             [2, 8], {"unscaled": [[0.1, 1, 10], [1e-3, 1e-2, 100]], "scaled": [[0.01, 0.1, 1]] * 2}
@@ -152,7 +139,7 @@ def test_dotted_lines_are_at_their_heights(draw, number, labels):
     ],
 )
 def test_the_axis_has_whole_powers_of_ten_around_the_curve(curve, labels):
-    (axes,) = axes_of(plots.gradient_by_layer({"pre_norm": curve}))
+    axes, _ = axes_of(plots.layer_curves({"pre_norm": curve}, {"pre_norm": curve}))
     assert [texts(tick)[0][0] for tick in figures.ticks(axes, "y")] == labels
 
 
@@ -171,17 +158,16 @@ def test_the_grey_band_is_the_warm_up(draw):
     assert (min(xs), max(xs)) == pytest.approx((0, 2), abs=0.01)
 
 
-def test_activations_are_what_their_labels_say():
-    upper, lower = axes_of(plots.activation_curves())
+def test_gradients_and_spreads_are_at_their_heights_in_the_same_colours():
+    spreads = {"neither": [0.9, 0.0], "pre_norm": [0.75, 0.5]}
+    upper, lower = axes_of(plots.layer_curves({"neither": [1e-6, 1e-4], "pre_norm": [1e-3, 0.1]}, spreads))
     x = scale(lower, "x")
-    for (_, corners), name in zip(
-        curves(upper, x, scale(upper, "y")), ("relu", "gelu", "gelu_tanh"), strict=False
+    for axes, y, expected in (
+        (upper, scale(upper, "y", power), {GREY: [-6, -4], ORANGE: [-3, -1]}),
+        (lower, scale(lower, "y"), {GREY: [0.9, 0], ORANGE: [0.75, 0.5]}),
     ):
-        z, heights = torch.tensor(corners).T
-        torch.testing.assert_close(heights, ACTIVATIONS[name](z), rtol=0, atol=2e-3)
-    z, heights = torch.tensor(curves(lower, x, scale(lower, "y"))[0][1]).T
-    difference = 1000 * (ACTIVATIONS["gelu_tanh"](z.double()) - ACTIVATIONS["gelu"](z.double()))
-    torch.testing.assert_close(heights.double(), difference, rtol=0, atol=5e-3)
+        found = {colour: [height for _, height in corners] for colour, corners in curves(axes, x, y)}
+        assert found == {colour: pytest.approx(heights, abs=0.01) for colour, heights in expected.items()}
 
 
 # ---- bars

@@ -7,8 +7,7 @@ from polyhead_course.figures.plots.bars import (
     blind_rows, cache_bars, masked_row, next_token_bars, parameter_bars, temperatures,
 )
 from polyhead_course.figures.plots.curves import (
-    activation_curves, attention_cost, cache_memory, gradient_by_layer, gradient_quantiles,
-    removal_draws, roofline, token_spread,
+    attention_cost, cache_memory, gradient_quantiles, layer_curves, removal_draws, roofline,
 )
 from polyhead_course.figures.plots.drawing import Drawing
 from polyhead_course.figures.plots.heads import (
@@ -33,14 +32,14 @@ from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, 
 # fmt: on
 
 __all__ = [
-    "Drawing", "activation_curves", "attention_cost", "attention_lines", "beam_tree", "blind_rows",
-    "bug_matrix", "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle",
-    "concat_blocks", "cross_heads", "decode_timeline", "echoes", "family_tree", "five_steps",
-    "flash_tiles", "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_weights",
-    "head_writes", "heatmap", "keys_and_query", "layer_sublayers", "leak_losses", "learning_rates",
-    "loss_curves", "loss_of_runs", "masked_row", "masks", "memory_order", "next_token_bars", "one_query",
-    "parameter_bars", "position_waves", "removal_draws", "residual_stream", "roofline", "rotary_arrows",
-    "score_terms", "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "token_spread",
-    "tokens_seen", "training_progress", "translation_weights", "transpose_path", "two_blocks",
-    "view_losses", "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
+    "Drawing", "attention_cost", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
+    "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
+    "cross_heads", "decode_timeline", "echoes", "family_tree", "five_steps", "flash_tiles", "future_rows",
+    "gradient_quantiles", "head_atlas", "head_weights", "head_writes", "heatmap", "keys_and_query",
+    "layer_curves", "layer_sublayers", "leak_losses", "learning_rates", "loss_curves", "loss_of_runs",
+    "masked_row", "masks", "memory_order", "next_token_bars", "one_query", "parameter_bars",
+    "position_waves", "removal_draws", "residual_stream", "roofline", "rotary_arrows", "score_terms",
+    "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "tokens_seen",
+    "training_progress", "translation_weights", "transpose_path", "two_blocks", "view_losses",
+    "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
 ]  # fmt: skip

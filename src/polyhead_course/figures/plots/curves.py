@@ -6,12 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polyhead.checked import Positive, Size
-from polyhead.feed_forward import ACTIVATIONS
 from polyhead_course.figures.plots.charts import (
     chart,
     decimal_ticks,
@@ -63,68 +61,31 @@ _STACKS = {
 
 
 @plot
-def gradient_by_layer(curves: Mapping[str, Array]) -> Figure:
-    """Draw the gradient norm against the layer, on a logarithmic axis.
+def layer_curves(gradients: Mapping[str, Array], spreads: Mapping[str, Array]) -> Figure:
+    """Draw the gradient norm against the layer, on a logarithmic axis, and below it the spread of the tokens.
 
-    The curves are numbers above 0, one for each layer from the first, by the names "neither", "norm_only",
+    The curves have one number for each layer from the first, by the names "neither", "norm_only",
     "residual_only", "post_norm" and "pre_norm", of which some may be missing.
 
-    >>> gradient_by_layer({"post_norm": [1e-3, 1e-2, 1.0], "pre_norm": [2.0, 1.0, 1.0]})
+    >>> layer_curves({"post_norm": [1e-3, 1e-2, 1.0]}, {"post_norm": [0.9, 0.5, 0.0]})
     <polyhead_course.figures.plots.Drawing>
     """
-    figure, axes = chart(4.5, 3.2, "axis.layer", "axis.gradient_norm")
-    _add_curves(axes, {name: to_log10(norms) for name, norms in curves.items()})
-    low, high = axes.dataLim.intervaly
+    titles = [text("axis.gradient_norm"), text("axis.token_spread")]
+    figure, (upper, lower) = stacked_charts((4.5, 5.2), titles, text("axis.layer"), hspace=0.3)
+    for name, norms in gradients.items():
+        colour, marker = _STACKS[name]
+        for axes, heights in (upper, to_log10(norms)), (lower, to_array(spreads[name]).round(3)):
+            layers, label = range(1, len(heights) + 1), text(f"curve.{name}")
+            axes.plot(layers, heights, color=colour, marker=marker, markersize=4, label=label)
+    low, high = upper.dataLim.intervaly
     # Whole powers of ten, at most eight, counted from 10⁰, so that it is among them if it is in sight.
     step = max(1, math.ceil((high - low) / 6))
     powers = range(math.floor(low / step) * step, math.ceil(high / step) * step + 1, step)
-    power_ticks(axes, powers)
+    power_ticks(upper, powers)
     margin = 0.03 * (powers[-1] - powers[0] or step)
-    axes.set_ylim(powers[0] - margin, powers[-1] + margin)
-    return figure
-
-
-@plot
-def token_spread(curves: Mapping[str, Array]) -> Figure:
-    """Draw how far apart the tokens of a sequence are after each layer: 0 where all are the same, at most 1.
-
-    The curves are numbers from 0 to 1, named as those of `gradient_by_layer`.
-
-    >>> token_spread({"neither": [0.5, 0.0], "pre_norm": [0.75, 0.5]})
-    <polyhead_course.figures.plots.Drawing>
-    """
-    figure, axes = chart(4.5, 3.2, "axis.layer", "axis.token_spread")
-    _add_curves(axes, {name: to_array(spread).round(3) for name, spread in curves.items()})
-    axes.set_ylim(-0.03, 1.03)
-    return figure
-
-
-def _add_curves(axes: Axes, curves: Mapping[str, np.ndarray]) -> None:
-    """Add one curve a stack, and the legend below them, since they leave no corner free."""
-    for name, heights in curves.items():
-        colour, marker = _STACKS[name]
-        label = text(f"curve.{name}")
-        axes.plot(range(1, len(heights) + 1), heights, color=colour, marker=marker, markersize=4, label=label)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
-
-
-@plot
-def activation_curves() -> Figure:
-    """Draw ReLU and GELU from -4 to 4; below, 1000 × (GELU approximated with tanh - GELU).
-
-    >>> activation_curves()
-    <polyhead_course.figures.plots.Drawing>
-    """
-    z = torch.linspace(-4, 4, 161, dtype=torch.float64)
-    relu, gelu, gelu_tanh = (ACTIVATIONS[name](z) for name in ("relu", "gelu", "gelu_tanh"))
-    titles = [text("activation_function"), "1000 × (GELU (tanh) − GELU)"]
-    figure, (upper, lower) = stacked_charts((4.5, 4.4), titles, "z", height_ratios=[3, 2])
-    upper.plot(z, to_array(relu), color=GREY, label="ReLU")
-    upper.plot(z, to_array(gelu), color=BLUE, label="GELU")
-    upper.plot(z, to_array(gelu_tanh), color=ORANGE, linestyle=(0, (2, 2)), label="GELU (tanh)")
-    upper.legend(loc="upper left", fontsize=9)
-    lower.plot(z, to_array(1000 * (gelu_tanh - gelu), decimals=3), color=ORANGE)
-    lower.axhline(0, color=GREY, linewidth=1, linestyle=":")
+    upper.set_ylim(powers[0] - margin, powers[-1] + margin)
+    lower.set_ylim(-0.03, 1.03)
+    lower.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=2)
     return figure
 
 

@@ -1,0 +1,84 @@
+"""What chapter 6 says about training and about random stacks: its code, with seeds that it does not show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import pytest
+import torch
+
+PAGE = Path(__file__).parents[3] / "chapters/en/06-encoder.md"
+SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
+
+
+@pytest.fixture(scope="module")
+def page() -> Any:
+    """The names that the page's cells define, up to where each one runs its experiment."""
+    jaxtyping.config.update("jaxtyping_disable", True)  # the tests' own checks take their time
+    names: dict[str, Any] = {}
+    text = PAGE.read_text(encoding="utf-8")
+    for cell, until in (
+        ("setup", "\ntransformers"), ("texts-code", "\nprint"), ("filler-code", "\0"), ("model-code", "\0"),
+        ("train-code", "\0"), ("fill-code", "\nboth"), ("both-ways-code", "\nbefore"), ("cls-code", "\nfor"),
+        ("layer-code", "\0"), ("stacks", "\0"), ("solution-ablation-code", "\nprint"),
+    ):  # fmt: skip
+        exec(code(text, cell).split(until)[0], names)
+    yield names
+    torch.set_default_dtype(torch.float32)
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def code(text: str, cell: str) -> str:
+    (block,) = re.findall(rf"^```{{code-cell}} ipython3\n:id: {cell}\n(.*?)^```", text, re.M | re.S)
+    return re.sub(r"^:tags:.*\n", "", block, flags=re.M)
+
+
+def test_with_both_sides_every_country_is_found_and_the_sentence_is_summed_up(page):
+    for seed in SEEDS:
+        model = page["train"](seed)
+        assert page["cities"](model) == 12, seed
+        assert page["unread"](model)[0] >= 7, seed
+
+
+def test_from_the_left_nothing_is_found(page):
+    for seed in SEEDS:
+        model = page["train"](seed, causal=True, steps=20)
+        assert page["cities"](model) <= 1, seed
+        assert page["unread"](model)[0] == 1, seed
+
+
+def test_the_norm_bounds_gradients_and_the_residual_keeps_tokens_apart(page):
+    for seed in SEEDS:
+        found = {kind: page["measure"](seed, 16, *switches) for kind, switches in page["KINDS"].items()}
+        first = {kind: gradients[0].item() for kind, (gradients, _) in found.items()}
+        assert first["neither"] < 1e-6 and first["residual_only"] > 1e3
+        assert all(1e-3 < first[kind] < 3 for kind in found if kind not in ("neither", "residual_only"))
+        for kind, (_, spread) in found.items():
+            if page["KINDS"][kind][0]:
+                assert spread[3] > 0.4
+            else:
+                assert spread[3] < 0.005
+        assert found["pre_norm"][1][15] > 1.3 * max(found[k][1][15] for k in ("post_norm", "residual_only"))
+
+
+def test_the_last_gradient_shrinks_with_depth_under_pre_norm_only(page):
+    ratios = {}
+    for kind in ("pre_norm", "post_norm"):
+        last = [
+            sum(page["measure"](seed, depth, *page["KINDS"][kind])[0, -1] for seed in SEEDS)
+            for depth in (2, 32)
+        ]
+        ratios[kind] = (last[1] / last[0]).item()
+    assert 0.2 < ratios["pre_norm"] < 0.4
+    assert ratios["post_norm"] > 0.9
+
+
+def test_six_layers_learn_with_residuals_only(page):
+    for seed in SEEDS:
+        for kind in ("neither", "norm_only", "residual_only", "post_norm", "pre_norm"):
+            residual, _ = page["KINDS"][kind]
+            loss = page["losses"](kind, seed=seed)[-1]
+            assert (loss < 1) if residual else (loss > 1.8), (seed, kind)
