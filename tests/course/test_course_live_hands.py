@@ -164,6 +164,7 @@ STATE = {
     "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2", ".live-answers"),
     "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
     "decoding": ("#triangle-figure~s=2&l=1&h=1&c=0", ".live-costs"),
+    "reach": ("#reach-figure~m=2&t=5", ".live-now"),
     "speculative": ("#speculative-figure~q=1,2,3&p=3,2,1&k=2&n=3", ".live-now"),
     "translator": ("#translator-figure~d=3,2031,2,4&v=0,2", ".live-answer"),
     "two_heads": ("#hull-figure~w=0,0,4,0&v=10,0,0,0&h=2&r=5", ".live-now"),
@@ -175,6 +176,7 @@ SHOWN = {
     "hull": "T2",
     "mask": "NaN",
     "path": "[6, 2, 1]",
+    "reach": "Of these, 4",
     "speculative": "0.6667",
     "translator": "2031",
     "two_heads": "(3, 4)",
@@ -186,6 +188,7 @@ FIRST = {
     "copier": ".live-copier button",
     "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",
     "two_heads": ".live-buttons button",
+    "reach": ".live-spread button",
     "speculative": ".live-buttons button",
     "translator": ".live-switches button", "decoding": ".live-buttons button:nth-child(2)",
 }  # fmt: skip
