@@ -20,7 +20,7 @@ from polyhead_course.figures.plots.losses import (
     view_losses,
 )
 from polyhead_course.figures.plots.masks import (
-    cache_alignment, cache_triangle, future_rows, masks, three_uses, window_reach,
+    cache_alignment, cache_triangle, future_grids, masks, three_uses, window_reach,
 )
 from polyhead_course.figures.plots.matrices import (
     bug_matrix, cross_heads, five_steps, head_atlas, head_weights, heatmap, translation_weights,
@@ -37,7 +37,7 @@ __all__ = [
     "Drawing", "activation_curves", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
     "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
     "cross_heads", "decode_timeline", "distance_products", "family_tree", "five_steps",
-    "flash_tiles", "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_weights",
+    "flash_tiles", "future_grids", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_weights",
     "head_writes", "heatmap", "joined_projections", "keys_and_query", "layer_sublayers", "leak_losses",
     "learning_rates", "loss_curves", "loss_of_runs", "masked_row", "masks", "memory_order",
     "next_token_bars", "one_query", "parameter_bars", "position_losses", "position_waves",
