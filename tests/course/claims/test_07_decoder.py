@@ -58,9 +58,9 @@ def test_without_the_mask_it_is_too_good_at_once_and_worse_than_guessing_one_by_
         model, _ = page["train"](page["no_mask"], seed, 150)
         at_once, one_by_one = perplexities(page, model)
         assert at_once < 2, seed
-        assert one_by_one > 2 * len(page["letters"]), seed
+        assert one_by_one > 500 > len(page["letters"]), seed
 
 
 def test_without_the_diagonal_the_residual_tells_a_position_its_token(page):
     for seed in SEEDS:
-        assert page["train_walks"](page["strict_mask"], seed) < 0.85, seed
+        assert page["loss_on_walks"](page["strict_mask"], seed) < 0.85, seed
