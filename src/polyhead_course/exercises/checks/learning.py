@@ -119,7 +119,7 @@ def sees_future(candidate: Callable[[nn.Module, Tensor, int], object]) -> Findin
 
     It gets seven models with (batch, num_tokens) ids, and says True or False to each: a causal one; the same
     with dropout; one without a mask; one without it in training, and one in evaluation; one whose mask is
-    shifted by one; one in which tokens 1 and 3 see their successors, and nobody sees the last token.
+    shifted by one; one in which only tokens 1 and 3 see their successors.
     """
     (numbers,) = samples((2, _LENGTH))
     ids = (numbers.abs() * 10).long() % _VOCAB

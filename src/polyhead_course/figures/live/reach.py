@@ -16,9 +16,7 @@ _LABELS = (
 
 
 def reach(tokens: Sequence[str]) -> Explorable:
-    """Tiles of the outputs that a token reaches after up to four layers; the reader picks it and the mask.
-
-    The picture is `plots.window_reach` of a mask that lets each token see its successor, too.
+    """Tiles of the outputs that a token reaches; the picture is that of a mask shifted by one.
 
     >>> reach(["a", "b", "c"]).data["tokens"]
     ['a', 'b', 'c']

@@ -138,9 +138,8 @@ def cache_alignment(num_cached: Size, tokens: Sequence[str]) -> Figure:
 def future_grids(moved: Mapping[str, Mapping[str, Array]]) -> Figure:
     """Draw which outputs move when one token is changed, as two grids for each model: training, evaluation.
 
-    Models go by the names of the labels "model.…", such as "causal" or "d2l", and each has the changes by the
-    mode, "train" and "eval": a row for each changed token, a column for each output. Outputs before the
-    changed token are orange when they move, which is a leak.
+    Models go by the names of the labels "model.…", such as "causal". In each mode, "train" and "eval", they
+    have a row for each changed token and a column for each output. Orange outputs saw the future.
 
     >>> future_grids({"one_ahead": dict.fromkeys(("train", "eval"), [[0.5, 1.0], [0.5, 1.0]])})
     <polyhead_course.figures.plots.Drawing>
