@@ -50,6 +50,32 @@ HULL = """states => states.map(({ query, scores, heat, power, divide }) => {
 })"""
 
 
+REACH = """states => states.map(([mask, token]) => {
+  const body = document.querySelector("[data-live=reach] .polyglot-live-body");
+  body.querySelectorAll(".live-buttons button")[mask].click();
+  body.querySelectorAll(".live-spread button")[token].click();
+  const tiles = [...body.querySelectorAll(".live-tile")];
+  return ["live-reached", "live-leaked"].map((name) => tiles.map((tile) => tile.classList.contains(name)));
+})"""
+
+
+@pytest.mark.skipif("reach" not in CHAPTERS, reason="no chapter shows it yet")
+def test_reach_shows_which_outputs_depend_on_a_token(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        size = len(come_near(seen, "reach")["tokens"])
+        states = [[mask, token] for mask in range(4) for token in range(size)]
+        shown = seen.page.evaluate(REACH, states)
+        assert seen.problems() == []
+    whole = torch.ones(size, size)
+    masks = [whole.tril(), polyhead.window_mask(size, window=2).float(), whole.tril(1), whole]
+    for (mask, token), (reached, leaked) in zip(states, shown, strict=True):
+        layers = [masks[mask].matrix_power(layer)[:, token] > 0 for layer in (4, 3, 2, 1)]
+        expected = torch.stack(layers)  # (4, num_tokens), the last layer first
+        assert torch.equal(torch.tensor(reached).view(4, size), expected)
+        expected[:, token:] = False
+        assert torch.equal(torch.tensor(leaked).view(4, size), expected)
+
+
 TWO_HEADS = """states => states.map(({ shares, heads, stretched, red }) => {
   const body = document.querySelector("[data-live=two_heads] .polyglot-live-body");
   const slide = (input, value) => { input.value = value; input.dispatchEvent(new Event("input")); };

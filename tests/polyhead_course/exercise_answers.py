@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
@@ -198,20 +199,20 @@ def crossed(*order, masked=False, **options):
 # ---- a test of what a model sees, and greedy decoding
 
 
-def future_test(modes=(True, False), seed=True, place=-1, compared=slice(None, -1), combine=any):
-    """Change the last token (or the one at `place`) and compare outputs before it, in these modes."""
+def future_test(modes=(True, False), seed=True, places=range(1, 6), compared=None, combine=any):
+    """Change each of these tokens in turn and compare outputs, by default those before it, in these modes."""
 
     def candidate(model, ids, vocab_size):
-        other = ids.clone()
-        other[:, place] = (other[:, place] + 1) % vocab_size
         moved = []
-        for training in modes:
+        for training, place in itertools.product(modes, places):
+            other = ids.clone()
+            other[:, place] = (other[:, place] + 1) % vocab_size
             model.train(training)
             outputs = []
             for each in (ids, other):
                 if seed:
                     torch.manual_seed(0)
-                outputs.append(model(each)[:, compared])
+                outputs.append(model(each)[:, compared or slice(place)])
             moved.append(not torch.allclose(*outputs))
         return combine(moved)
 
@@ -279,8 +280,9 @@ WRONG = {
         ("future_train_only", future_test(modes=(True,))),
         ("future_train_only", future_test(modes=(True,), seed=False)),
         ("future_whole", future_test(compared=slice(None))),
-        ("future_never", future_test(place=0, compared=slice(0))),
-        ("future_near", future_test(compared=slice(1))),
+        ("future_never", future_test(places=[0])),
+        ("future_near", future_test(places=[5], compared=slice(1))),
+        ("future_last", future_test(places=[5])),
     ],
     checks.greedy: [
         ("greedy_prompt", decoding(new=False)),

@@ -40,6 +40,7 @@ EXPLORABLES = {
     "hull": lambda: live.hull(Q, K, V, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: live.mask(DOTS / 2, causal_mask(4), sentence()),
     "path": lambda: live.path(Q[None], num_heads=2),
+    "reach": lambda: live.reach(list("|Taipei")),
     "speculative": lambda: live.speculative(
         torch.tensor([0.2, 0.2, 0.6]), torch.tensor([0.5, 0.3, 0.2]), list("ABC")
     ),

@@ -61,10 +61,10 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "cache_triangle": lambda: plots.cache_triangle([*sentence(), "</s>"], 2),
     "beam_tree": lambda: plots.beam_tree("<s>", [[(0, word, 0.25, True) for word in sentence()]]),
     "decode_timeline": lambda: plots.decode_timeline([*sentence(), "</s>"], 2),
-    "future_rows": lambda: plots.future_rows({name: {"train": [0, 1], "eval": [2, 1]} for name in MODELS},
-        changed=1),
+    "future_grids": lambda: plots.future_grids({name: dict.fromkeys(("train", "eval"), WEIGHTS) for name in
+        MODELS}),
     "leak_losses": lambda: plots.leak_losses({name: [2.0, 1.0] for name in MODELS[:2]}, {name: {0: 2.0, 1:
-        1.1} for name in MODELS[:2]}, 0.7, 2.1),
+        1.1} for name in MODELS[:2]}, 2.1),
     "shifted_tokens": lambda: plots.shifted_tokens([*sentence(), "</s>"]),
     "layer_curves": lambda: plots.layer_curves({name: [10.0**power, 0.3] for power, name in
         zip((-10, -1, 7, 0, -2), STACKS, strict=True)}, {name: [0.9, 0.1] for name in STACKS}),

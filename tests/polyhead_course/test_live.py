@@ -41,6 +41,7 @@ FIGURES = {
     "hull": lambda: plots.weighted_sums(V, OUTPUT, sentence(), wished=[2.5, 0.25]),
     "mask": lambda: plots.heatmap(masked_softmax(DOTS / 2, causal_mask(4)), sentence(), highest=1),
     "path": lambda: plots.transpose_path(Q[None], 2),
+    "reach": lambda: plots.window_reach([torch.ones(7, 7).tril(layer) > 0 for layer in (1, 2, 3)]),
     "speculative": lambda: plots.next_token_bars(
         {"q": [0.2, 0.2, 0.6], "p": [0.5, 0.3, 0.2], "min(p, q)": [0.2] * 3}, list("ABC")
     ),

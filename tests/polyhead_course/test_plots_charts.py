@@ -80,7 +80,7 @@ CURVES = {
     "leak_losses": (
         lambda: plots.leak_losses(
             {"causal": [2.0, 1.0, 0.5], "unmasked": [2.0, 0.75, 0.25]},
-            {"causal": {0: 2.0, 2: 0.5}, "unmasked": {0: 2.0, 2: 3.5}}, floor=0.5, guessing=1.5,
+            {"causal": {0: 2.0, 2: 0.5}, "unmasked": {0: 2.0, 2: 3.5}}, guessing=1.5,
         ), float, float,
         [{BLUE: steps(2, 1, 0.5), ORANGE: [(0, 2), (2, 0.5)]},
          {BLUE: steps(2, 0.75, 0.25), ORANGE: [(0, 2), (2, 3.5)]}],
@@ -117,8 +117,8 @@ def test_every_point_of_a_curve_is_where_the_axes_say(name):
         (lambda: plots.loss_curves([5.0, 0.1], [5.5], guessing=3.5, warm_up=1), log10, {"guessing": 0.544}),
         (lambda: plots.cache_memory([1, 9], {8: [0.0, 9.0]}, weights=5), float, {"model_weights": 5}),
         (lambda: plots.loss_of_runs({"one layer": [[3.0, 2.0]]}, 5, guessing=1.9), float, {"guessing": 1.9}),
-        (lambda: plots.leak_losses({"causal": [2.0, 1.0]}, {"causal": {0: 2.0}}, 0.5, 1.5), float,
-         {"lowest_loss": 0.5, "guessing": 1.5}),
+        (lambda: plots.leak_losses({"causal": [2.0, 1.0]}, {"causal": {0: 2.0}}, 1.5), float,
+         {"guessing": 1.5}),
     ],
 )  # fmt: skip
 def test_dotted_lines_are_at_their_heights(draw, number, labels):

@@ -227,18 +227,19 @@ def test_new_rows_continue_the_triangle_on_the_left_and_begin_it_anew_on_the_rig
 
 def test_what_moves_before_the_changed_token_is_orange_and_after_it_blue():
     moved = {
-        "unmasked": {"train": torch.tensor([0.5, 0, 0.25, 1, 1e-9]), "eval": [0, 0.125, 0, 0, 3]},
-        "causal": {"train": [0, 0, 2, 2, 2], "eval": [0.0] * 5},
+        "unmasked": {"train": torch.tensor([[0.5, 0], [0.25, 1e-9]]), "eval": [[0, 0], [0.125, 3]]},
+        "causal": {"train": [[2, 2], [0, 2]], "eval": [[0.0] * 2] * 2},
     }
-    drawing = plots.future_rows(moved, changed=2)
-    first, second = grids(drawing)
-    assert first.faces == [[ORANGE, NONE, BLUE, BLUE, NONE], [NONE, ORANGE, NONE, NONE, BLUE]]
-    assert second.faces == [[NONE, NONE, BLUE, BLUE, BLUE], [NONE] * 5]
-    assert first.rows == second.rows == [text("mode.train"), text("mode.eval")]
-    assert [label.strip() for label in first.columns] == ["0", "1", "2▼", "3", "4"]
-    assert (first.title, second.title) == (text("model.unmasked"), text("model.causal"))
-    assert text("key.changed") in words(drawing)
-    assert figures.legend(axes_of(drawing)[1])[ORANGE] == text("key.leak")
+    drawing = plots.future_grids(moved)
+    shown = grids(drawing)
+    assert [grid.faces for grid in shown] == [
+        [[BLUE, NONE], [ORANGE, NONE]], [[NONE, NONE], [ORANGE, BLUE]],
+        [[BLUE, BLUE], [NONE, BLUE]], [[NONE] * 2] * 2,
+    ]  # fmt: skip
+    assert [grid.rows for grid in shown] == [["0", "1"], ["", ""]] * 2
+    said = words(drawing)
+    assert {text(f"model.{name}") for name in moved} | {text("axis.changed"), text("axis.moved")} <= set(said)
+    assert figures.legend(axes_of(drawing)[2])[ORANGE] == text("key.leak")
 
 
 def test_each_panel_of_a_windows_reach_adds_what_its_layer_adds():

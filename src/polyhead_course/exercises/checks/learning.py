@@ -117,13 +117,14 @@ class _Averaging(nn.Module):
 def sees_future(candidate: Callable[[nn.Module, Tensor, int], object]) -> Findings:
     """Print whether `candidate(model, ids, vocab_size)` says which models see a later token, in either mode.
 
-    It gets six models with (batch, num_tokens) ids, and says True or False to each: a causal one; the same
+    It gets seven models with (batch, num_tokens) ids, and says True or False to each: a causal one; the same
     with dropout; one without a mask; one without it in training, and one in evaluation; one whose mask is
-    shifted by one.
+    shifted by one; one in which only tokens 1 and 3 see their successors.
     """
     (numbers,) = samples((2, _LENGTH))
     ids = (numbers.abs() * 10).long() % _VOCAB
     causal, whole = causal_mask(_LENGTH), torch.ones(_LENGTH, _LENGTH, dtype=torch.bool)
+    pairs = causal | (whole.tril(1) & (torch.arange(_LENGTH) % 2 == 0))
     models = [
         _Averaging(causal, causal),
         _Averaging(causal, causal, dropout=0.5),
@@ -131,6 +132,7 @@ def sees_future(candidate: Callable[[nn.Module, Tensor, int], object]) -> Findin
         _Averaging(whole, causal),
         _Averaging(causal, whole),
         _Averaging(whole.tril(1), whole.tril(1)),
+        _Averaging(pairs, pairs),
     ]
     with torch.random.fork_rng(devices=[]):
         answers = [scalar(result_of(candidate, model, ids.clone(), _VOCAB)) for model in models]
@@ -140,15 +142,16 @@ def sees_future(candidate: Callable[[nn.Module, Tensor, int], object]) -> Findin
         elif not isinstance(answer, bool):
             yield text("check.no_bool", kind=type(answer).__name__)
     patterns = {
-        "future_seed": [(0, 1, 1, 1, 1, 1)],
-        "future_eval_only": [(0, 0, 1, 0, 1, 1)],
-        "future_train_only": [(0, 0, 1, 1, 0, 1), (0, 1, 1, 1, 0, 1)],
-        "future_whole": [(1, 1, 1, 1, 1, 1)],
-        "future_never": [(0, 0, 0, 0, 0, 0)],
-        "future_near": [(0, 0, 1, 1, 1, 0)],
+        "future_seed": [(0, 1, 1, 1, 1, 1, 1)],
+        "future_eval_only": [(0, 0, 1, 0, 1, 1, 1)],
+        "future_train_only": [(0, 0, 1, 1, 0, 1, 1), (0, 1, 1, 1, 0, 1, 1)],
+        "future_whole": [(1, 1, 1, 1, 1, 1, 1)],
+        "future_never": [(0, 0, 0, 0, 0, 0, 0)],
+        "future_near": [(0, 0, 1, 1, 1, 0, 0)],
+        "future_last": [(0, 0, 1, 1, 1, 1, 0)],
     }
     mistakes = [(name, torch.tensor(one).bool()) for name, several in patterns.items() for one in several]
-    yield finding(torch.tensor(answers), torch.tensor((0, 0, 1, 1, 1, 1)).bool(), mistakes)
+    yield finding(torch.tensor(answers), torch.tensor((0, 0, 1, 1, 1, 1, 1)).bool(), mistakes)
 
 
 class _Sums(nn.Module):

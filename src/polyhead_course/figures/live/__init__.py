@@ -9,12 +9,13 @@ from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.live.hull import hull
 from polyhead_course.figures.live.mask import mask
 from polyhead_course.figures.live.path import path
+from polyhead_course.figures.live.reach import reach
 from polyhead_course.figures.live.speculative import speculative
 from polyhead_course.figures.live.stacks import stacks
 from polyhead_course.figures.live.translator import translator
 from polyhead_course.figures.live.two_heads import two_heads
 
 __all__ = [
-    "Explorable", "atlas", "cache", "clocks", "copier", "decoding", "hull", "mask", "path", "speculative",
-    "stacks", "translator", "two_heads",
+    "Explorable", "atlas", "cache", "clocks", "copier", "decoding", "hull", "mask", "path", "reach",
+    "speculative", "stacks", "translator", "two_heads",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from polyhead_course.figures.plots.losses import (
     leak_losses, learning_rates, loss_curves, loss_of_runs, training_progress, view_losses,
 )
 from polyhead_course.figures.plots.masks import (
-    cache_alignment, cache_triangle, future_rows, masks, three_uses, window_reach,
+    cache_alignment, cache_triangle, future_grids, masks, three_uses, window_reach,
 )
 from polyhead_course.figures.plots.matrices import (
     bug_matrix, cross_heads, five_steps, head_atlas, head_weights, heatmap, translation_weights,
@@ -34,12 +34,12 @@ from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, 
 __all__ = [
     "Drawing", "attention_cost", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
     "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
-    "cross_heads", "decode_timeline", "echoes", "family_tree", "five_steps", "flash_tiles", "future_rows",
-    "gradient_quantiles", "head_atlas", "head_weights", "head_writes", "heatmap", "keys_and_query",
-    "layer_curves", "layer_sublayers", "leak_losses", "learning_rates", "loss_curves", "loss_of_runs",
-    "masked_row", "masks", "memory_order", "next_token_bars", "one_query", "parameter_bars",
-    "position_waves", "removal_draws", "residual_stream", "roofline", "rotary_arrows", "score_terms",
-    "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "tokens_seen",
+    "cross_heads", "decode_timeline", "echoes", "family_tree", "five_steps", "flash_tiles",
+    "future_grids", "gradient_quantiles", "head_atlas", "head_weights", "head_writes", "heatmap",
+    "keys_and_query", "layer_curves", "layer_sublayers", "leak_losses", "learning_rates", "loss_curves",
+    "loss_of_runs", "masked_row", "masks", "memory_order", "next_token_bars", "one_query",
+    "parameter_bars", "position_waves", "removal_draws", "residual_stream", "roofline", "rotary_arrows",
+    "score_terms", "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "tokens_seen",
     "training_progress", "translation_weights", "transpose_path", "two_blocks", "view_losses",
     "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
 ]  # fmt: skip

@@ -89,16 +89,14 @@ def training_progress(
 def leak_losses(
     at_once: Mapping[str, Sequence[float]],
     one_by_one: Mapping[str, Mapping[int, float]],
-    floor: Positive,
     guessing: Positive,
 ) -> Figure:
     """Draw the loss against training steps: whole texts at once, as in training, and token by token.
 
     Models go by the names "causal" and "unmasked", one panel each. `at_once` has the losses of the steps 0,
-    1, 2, …, `one_by_one` some of them by the step. Dotted lines are the lowest loss that is possible without
-    a look into the future, and that of equal probabilities.
+    1, 2, …, `one_by_one` some of them by the step. The dotted line is the loss of equal probabilities.
 
-    >>> leak_losses({"causal": [2.0, 1.0]}, {"causal": {0: 2.0, 1: 1.1}}, floor=0.7, guessing=2.1)
+    >>> leak_losses({"causal": [2.0, 1.0]}, {"causal": {0: 2.0, 1: 1.1}}, guessing=2.1)
     <polyhead_course.figures.plots.Drawing>
     """
     titles, size = [text(f"model.{name}") for name in at_once], (4.6, 2.35 * len(at_once))
@@ -112,7 +110,6 @@ def leak_losses(
             label=text("curve.one_by_one"),
         )  # fmt: skip
         end = len(training) - 1
-        level_line(axes, floor, "lowest_loss", end, shift=-3, fontsize=8.5)
         level_line(axes, guessing, "guessing", end, fontsize=8.5)
         axes.set_ylabel(text("axis.loss"))
         highest = max(highest, training.max(), generation.max())

@@ -134,35 +134,32 @@ def cache_alignment(num_cached: Size, tokens: Sequence[str]) -> Figure:
     return figure
 
 
-_ROW_CELL, _ROW_TITLE = 0.32, 0.34  # inches: a cell's side, and the room for a model's name above its rows
-
-
 @plot
-def future_rows(moved: Mapping[str, Mapping[str, Array]], changed: Size) -> Figure:
-    """Draw which outputs move when one token is changed, as a row of cells for each model and mode.
+def future_grids(moved: Mapping[str, Mapping[str, Array]]) -> Figure:
+    """Draw which outputs move when one token is changed, as two grids for each model: training, evaluation.
 
-    Models go by the names of the labels "model.…", such as "causal" or "d2l", and each has the change of each
-    output, (num_tokens,), by the mode, "train" and "eval". Outputs that move before the `changed` position
-    are a leak.
+    Models go by the names of the labels "model.…", such as "causal". In each mode, "train" and "eval", they
+    have a row for each changed token and a column for each output. Orange outputs saw the future.
 
-    >>> future_rows({"one_ahead": {"train": [0.0, 0.5, 1.0], "eval": [0.0, 0.5, 1.0]}}, changed=2)
+    >>> future_grids({"one_ahead": dict.fromkeys(("train", "eval"), [[0.5, 1.0], [0.5, 1.0]])})
     <polyhead_course.figures.plots.Drawing>
     """
-    figure, top = inch_figure(), 0.0
+    figure, cell, top = inch_figure(), 0.235, 0.0
     for name, modes in moved.items():
-        # A low digit that differs from run to run is no move.
-        faces = np.where(np.stack([to_array(modes[mode]) for mode in ("train", "eval")]) > 0, BLUE, "none")
-        leaks = faces[:, :changed]
-        leaks[leaks == BLUE] = ORANGE
-        positions = [f"{place}\n▼" if place == changed else f"{place}\n" for place in range(faces.shape[1])]
-        columns = () if top else positions
-        top += _ROW_TITLE
-        rows = [text("mode.train"), text("mode.eval")]
-        axes = add_grid(figure, faces, cell=_ROW_CELL, top=top, rows=rows, columns=columns)
-        axes.set_title(text(f"model.{name}"), loc="left", y=1, pad=32 if columns else 5)
-        top += 2 * _ROW_CELL
-    faces_of = {text("key.changed"): "", text("key.moved"): BLUE, text("key.leak"): ORANGE}
-    add_colour_key(axes, faces_of, below=0.12, fontsize=9)
+        for number, mode in enumerate(("train", "eval")):
+            matrix = to_array(modes[mode])  # a low digit that differs from run to run is no move
+            places = [str(place) for place in range(len(matrix))]
+            faces = np.select([matrix <= 0, np.tri(len(matrix), k=-1) > 0], ["none", ORANGE], BLUE)
+            axes = add_grid(figure, faces, cell=cell, left=number * (len(matrix) * cell + 0.3), top=top,
+                            rows=() if number else places, columns=() if top else places)  # fmt: skip
+            title = f"{'' if number else text(f'model.{name}')}\n{text(f'mode.{mode}')}"
+            axes.set_title(title, loc="left", y=1, pad=6 if top else 20, fontsize=9.5)
+            if not number:
+                axes.set_ylabel(text("axis.changed"), fontsize=9)
+                first = axes
+        axes.set_xlabel(text("axis.moved"), fontsize=9)
+        top += len(matrix) * cell + 0.62
+    add_colour_key(first, {text("key.moved"): BLUE, text("key.leak"): ORANGE}, below=0.16, fontsize=9)
     return figure
 
 

@@ -1,0 +1,66 @@
+"""What chapter 7 says about training: the code on its page, with seeds that it does not show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+PAGE = Path(__file__).parents[3] / "chapters/en/07-decoder.md"
+SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[dict[str, Any]]:
+    """The names that the page's cells define, up to where a cell runs its experiment."""
+    names: dict[str, Any] = {}
+    text, dtype = PAGE.read_text(encoding="utf-8"), torch.get_default_dtype()
+    for cell, until in (
+        ("setup", None), ("names-code", None), ("next-token-code", None), ("write-code", None),
+        ("train-code", None), ("names-written", "\n\n\ndef look"), ("unmasked-code", "\n\n\nwatched"),
+        ("exercise-strict-code", "\n\n\nprint"), ("solution-strict-code", "\n\n\nprint"),
+    ):  # fmt: skip
+        (block,) = re.findall(
+            rf"^```{{code-cell}} ipython3\n(?:---\n)?:?id: {cell}\n(.*?)^```", text, re.M | re.S
+        )
+        code = re.sub(r"^:tags:.*\n|\A(?s:.*)^---\n", "", block, flags=re.M)
+        exec(code.split(until)[0] if until else code, names)
+    yield names
+    torch.set_default_dtype(dtype)
+
+
+def perplexities(page: dict[str, Any], model: torch.nn.Module) -> tuple[float, float]:
+    """On names that were held out: all letters at once, and one by one."""
+    fresh = page["fresh"]
+    with torch.no_grad():
+        rows = model(fresh[:, :-1]), page["one_by_one"](model, fresh[:, :-1])
+        first, second = (page["loss_of"](each, fresh).exp().item() for each in rows)
+    return first, second
+
+
+def test_with_the_mask_a_hundred_steps_teach_what_names_look_like(page):
+    for seed in SEEDS:
+        model, _ = page["train"](page["polyhead"].causal_mask, seed, 0)
+        assert page["familiar"](page["write"](model, 100)) < 0.1, seed
+        model, _ = page["train"](page["polyhead"].causal_mask, seed, 100)
+        assert page["familiar"](page["write"](model, 100)) > 0.6, seed
+        at_once, one_by_one = perplexities(page, model)
+        assert at_once == pytest.approx(one_by_one)
+        assert at_once < 18, seed
+
+
+def test_without_the_mask_it_is_too_good_at_once_and_worse_than_guessing_one_by_one(page):
+    for seed in SEEDS:
+        model, _ = page["train"](page["no_mask"], seed, 150)
+        at_once, one_by_one = perplexities(page, model)
+        assert at_once < 2, seed
+        assert one_by_one > 500 > len(page["letters"]), seed
+
+
+def test_without_the_diagonal_the_residual_tells_a_position_its_token(page):
+    for seed in SEEDS:
+        assert page["loss_on_walks"](page["strict_mask"], seed) < 0.85, seed
