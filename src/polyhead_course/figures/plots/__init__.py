@@ -2,7 +2,7 @@
 
 # ruff: isort: skip_file
 # fmt: off
-from polyhead_course.figures.plots.architecture import family_tree, whole_transformer
+from polyhead_course.figures.plots.architecture import whole_transformer
 from polyhead_course.figures.plots.bars import (
     blind_rows, cache_bars, masked_row, next_token_bars, parameter_bars, temperatures,
 )
@@ -16,8 +16,7 @@ from polyhead_course.figures.plots.heads import (
 )
 from polyhead_course.figures.plots.layers import concat_blocks, layer_sublayers, residual_stream
 from polyhead_course.figures.plots.losses import (
-    leak_losses, learning_rates, loss_curves, loss_of_runs, position_losses, training_progress,
-    view_losses,
+    leak_losses, learning_rates, loss_curves, loss_of_runs, position_losses, view_losses,
 )
 from polyhead_course.figures.plots.masks import (
     cache_alignment, cache_triangle, future_rows, masks, three_uses, window_reach,
@@ -30,19 +29,19 @@ from polyhead_course.figures.plots.points import keys_and_query, weighted_sums, 
 from polyhead_course.figures.plots.positions import (
     position_waves, relative_biases, rotary_arrows, rotary_layouts, score_terms, shuffled_outputs,
 )
-from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, one_query, shifted_tokens
+from polyhead_course.figures.plots.sequences import beam_tree, crossing, decode_timeline, one_query, shifted_tokens
 # fmt: on
 
 __all__ = [
     "Drawing", "activation_curves", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
     "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
-    "cross_heads", "decode_timeline", "distance_products", "family_tree", "five_steps",
+    "cross_heads", "crossing", "decode_timeline", "distance_products", "five_steps",
     "flash_tiles", "future_rows", "gradient_by_layer", "gradient_quantiles", "head_atlas", "head_weights",
     "head_writes", "heatmap", "joined_projections", "keys_and_query", "layer_sublayers", "leak_losses",
     "learning_rates", "loss_curves", "loss_of_runs", "masked_row", "masks", "memory_order",
     "next_token_bars", "one_query", "parameter_bars", "position_losses", "position_waves",
     "relative_biases", "removal_draws", "residual_stream", "roofline", "rotary_arrows", "rotary_layouts",
     "score_terms", "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "token_spread",
-    "tokens_seen", "training_progress", "translation_weights", "transpose_path", "two_blocks",
+    "tokens_seen", "translation_weights", "transpose_path", "two_blocks",
     "view_losses", "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
 ]  # fmt: skip

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.boxes import Point, arrow, box, canvas
-from polyhead_course.figures.plots.drawing import BLUE, FIXED_INK, GREY, INK, ORANGE, plot
+from polyhead_course.figures.plots.drawing import BLUE, FIXED_INK, GREY, INK, ORANGE, Array, plot, to_array
 from polyhead_course.words.language import text
 
 _SIDE = 0.17  # inches: a key of a cache
@@ -37,6 +38,33 @@ def one_query(weights: Sequence[float], tokens: Sequence[str]) -> Figure:
         axes.text(middle, 0.12, f"{weight:.2f}", ha="center", va="center", color=INK, fontsize=10)
     box(axes, end, size, tokens[-1], _OUTPUT, fontsize=8.5)
     axes.text(end[0] - 0.6 * pitch, end[1], text("query"), ha="right", va="center", color=INK, fontsize=10)
+    return figure
+
+
+@plot
+def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbers: bool = False) -> Figure:
+    """Draw the tokens of `target` above those of `source`: a line for each weight, the wider the larger.
+
+    The weights are (num_target, num_source). The lines of a target token are blue or orange in turn. With
+    `numbers`, each line has its weight.
+
+    >>> crossing([[0.25, 0.75], [1.0, 0.0]], source=["b", "a"], target=["a", "b"])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    pitch, height = 0.66, 1.9
+    figure, axes = canvas(pitch * max(len(source), len(target)), height)
+    above, below = 0.2, height - 0.2
+    for (query, key), weight in np.ndenumerate(to_array(weights)):
+        ends, colour = (pitch * (query + 0.5), pitch * (key + 0.5)), (BLUE, ORANGE)[query % 2]
+        if weight > 0.01:
+            axes.plot(ends, (above, below), color=colour, linewidth=9 * weight, alpha=0.8, zorder=0)
+        if numbers:
+            share = 0.36 if query % 2 == 0 else 0.62
+            at = ends[0] + share * (ends[1] - ends[0]), above + share * (below - above)
+            axes.text(*at, f"{weight:.2f}", ha="center", va="center", color=INK, fontsize=9)
+    for y, tokens, face in ((above, target, _OUTPUT), (below, source, _INPUT)):
+        for number, token in enumerate(tokens):
+            box(axes, (pitch * (number + 0.5), y), (0.5, 0.32), token, face, fontsize=10)
     return figure
 
 
