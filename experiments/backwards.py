@@ -1,4 +1,4 @@
-"""Train models to write words backwards, twenty seeds each, with the code of chapter 8: its table, in 20 minutes."""
+"""Train models to write words backwards, twenty seeds each, with the code of chapter 8: its table."""
 
 from __future__ import annotations
 

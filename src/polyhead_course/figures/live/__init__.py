@@ -1,6 +1,7 @@
 """Interactive figures: on the site a script runs them, in a notebook and on paper they are pictures."""
 
 from polyhead_course.figures.live.atlas import atlas
+from polyhead_course.figures.live.backwards import backwards
 from polyhead_course.figures.live.cache import cache
 from polyhead_course.figures.live.copier import copier
 from polyhead_course.figures.live.decoding import decoding
@@ -13,6 +14,6 @@ from polyhead_course.figures.live.translator import translator
 from polyhead_course.figures.live.two_heads import two_heads
 
 __all__ = [
-    "Explorable", "atlas", "cache", "copier", "decoding", "hull", "mask", "path", "speculative", "translator",
-    "two_heads",
+    "Explorable", "atlas", "backwards", "cache", "copier", "decoding", "hull", "mask", "path", "speculative",
+    "translator", "two_heads",
 ]  # fmt: skip

@@ -29,7 +29,9 @@ from polyhead_course.figures.plots.points import keys_and_query, weighted_sums, 
 from polyhead_course.figures.plots.positions import (
     position_waves, relative_biases, rotary_arrows, rotary_layouts, score_terms, shuffled_outputs,
 )
-from polyhead_course.figures.plots.sequences import beam_tree, crossing, decode_timeline, one_query, shifted_tokens
+from polyhead_course.figures.plots.sequences import (
+    beam_tree, crossing, decode_timeline, one_query, shifted_tokens,
+)
 # fmt: on
 
 __all__ = [

@@ -51,20 +51,24 @@ def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbe
     >>> crossing([[0.25, 0.75], [1.0, 0.0]], source=["b", "a"], target=["a", "b"])
     <polyhead_course.figures.plots.Drawing>
     """
-    pitch, height = 0.66, 1.9
-    figure, axes = canvas(pitch * max(len(source), len(target)), height)
-    above, below = 0.2, height - 0.2
-    for (query, key), weight in np.ndenumerate(to_array(weights)):
-        ends, colour = (pitch * (query + 0.5), pitch * (key + 0.5)), (BLUE, ORANGE)[query % 2]
-        if weight > 0.01:
-            axes.plot(ends, (above, below), color=colour, linewidth=9 * weight, alpha=0.8, zorder=0)
-        if numbers:
-            share = 0.36 if query % 2 == 0 else 0.62
-            at = ends[0] + share * (ends[1] - ends[0]), above + share * (below - above)
-            axes.text(*at, f"{weight:.2f}", ha="center", va="center", color=INK, fontsize=9)
+    width, above, below = 4.5, 0.2, 1.8
+    figure, axes = canvas(width, below + above)
+    columns = max(len(source), len(target))
+    pitch, middles = width / columns, {}
     for y, tokens, face in ((above, target, _OUTPUT), (below, source, _INPUT)):
         for number, token in enumerate(tokens):
-            box(axes, (pitch * (number + 0.5), y), (0.5, 0.32), token, face, fontsize=10)
+            middles[y, number] = pitch * (number + (columns - len(tokens) + 1) / 2)
+            box(axes, (middles[y, number], y), (0.5, 0.32), token, face, fontsize=10)
+    for (query, key), weight in np.ndenumerate(to_array(weights)):
+        first, last, odd = middles[above, query], middles[below, key], query % 2
+        if weight > 0.01:
+            axes.plot(
+                (first, last), (above, below), color=(BLUE, ORANGE)[odd], linewidth=9 * weight, zorder=0
+            )
+        if numbers:
+            share = 0.62 if odd else 0.36
+            at = first + share * (last - first) + 0.05, above + share * (below - above)
+            axes.text(*at, f"{weight:.3f}", ha="left", va="center", color=INK, fontsize=9)
     return figure
 
 
