@@ -46,13 +46,13 @@ def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbe
     """Draw the tokens of `target` above those of `source`: a line for each weight, the wider the larger.
 
     The weights are (num_target, num_source). The lines of a target token are blue or orange in turn. With
-    `numbers`, each line has its weight.
+    `numbers`, the weights of a source token are below it.
 
     >>> crossing([[0.25, 0.75], [1.0, 0.0]], source=["b", "a"], target=["a", "b"])
     <polyhead_course.figures.plots.Drawing>
     """
     width, above, below = 4.5, 0.2, 1.8
-    figure, axes = canvas(width, below + above)
+    figure, axes = canvas(width, below + above + numbers * 0.2 * len(target))
     columns = max(len(source), len(target))
     pitch, middles = width / columns, {}
     for y, tokens, face in ((above, target, _OUTPUT), (below, source, _INPUT)):
@@ -60,15 +60,12 @@ def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbe
             middles[y, number] = pitch * (number + (columns - len(tokens) + 1) / 2)
             box(axes, (middles[y, number], y), (0.5, 0.32), token, face, fontsize=10)
     for (query, key), weight in np.ndenumerate(to_array(weights)):
-        first, last, odd = middles[above, query], middles[below, key], query % 2
+        ends, colour = (middles[above, query], middles[below, key]), (BLUE, ORANGE)[query % 2]
         if weight > 0.01:
-            axes.plot(
-                (first, last), (above, below), color=(BLUE, ORANGE)[odd], linewidth=9 * weight, zorder=0
-            )
+            axes.plot(ends, (above, below), color=colour, linewidth=9 * weight, zorder=0)
         if numbers:
-            share = 0.62 if odd else 0.36
-            at = first + share * (last - first) + 0.05, above + share * (below - above)
-            axes.text(*at, f"{weight:.3f}", ha="left", va="center", color=INK, fontsize=9)
+            label, y = f"{target[query]}  {weight:.3f}", below + 0.3 + 0.2 * query
+            axes.text(ends[1], y, label, ha="center", va="center", color=INK, fontsize=9)
     return figure
 
 
