@@ -33,7 +33,7 @@ def page() -> dict[str, Any]:
     text = CHAPTER.read_text(encoding="utf-8")
     for cell in CELLS:
         (block,) = re.findall(rf"^```{{code-cell}} ipython3\n:id: {cell}\n(.*?)^```", text, re.M | re.S)
-        exec(re.sub(r"^:tags:.*\n", "", block, flags=re.M), names)
+        exec(re.sub(r"^:tags:.*\n", "", block, flags=re.M).split("\n\n\nn = ")[0], names)
     return names
 
 
