@@ -16,7 +16,15 @@ from experiments.heads import FOLDER, report, write_trials
 from polyhead_course.models.head_experiments import Trial
 
 CHAPTER = Path(__file__).parents[1] / "chapters/en/08-cross-attention.md"
-CELLS = "setup", "words", "word-lists", "training-functions", "decoder-alone-code", "ablation-models"
+CELLS = (
+    "setup",
+    "words",
+    "word-lists",
+    "training-functions",
+    "learn-code",
+    "decoder-alone-code",
+    "ablation-models",
+)
 SEEDS = *range(10), *range(100, 110)
 FORMS = {  # the function that makes the model, the one that runs it, the steps
     "encoder and decoder": ("make_model", "both_halves", 350),

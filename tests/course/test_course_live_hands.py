@@ -158,6 +158,7 @@ def test_the_atlas_says_that_its_weights_do_not_come_and_asks_again(window: Brow
 
 STATE = {
     "atlas": ("#atlas-figure~h=17,3&t=3&q=9&x=0", ".live-row-now"),
+    "backwards": ("#anti-diagonal-figure~w=1&m=1&q=2", ".live-now"),
     "cache": ("#cache-figure~l=64&q=64&k=8&d=128&n=32768", ".live-now"),
     "copier": ("#copier-live~s=2&q=14&o=1", ".live-now"),
     "hull": ("#weighted-sums-figure~q=0&s=1,2,-3,0.5&t=2&d=64&raw=1", ".live-now"),
@@ -170,6 +171,7 @@ STATE = {
 }
 SHOWN = {
     "atlas": "“Your”",
+    "backwards": "edaced",
     "cache": "GQA 8 GiB",
     "copier": "Letter 15",
     "hull": "T2",
@@ -182,6 +184,7 @@ SHOWN = {
 }
 FIRST = {
     "atlas": ".live-atlas button",
+    "backwards": ".live-copier button",
     "cache": ".live-buttons button:nth-child(2)",
     "copier": ".live-copier button",
     "hull": ".live-buttons button", "mask": ".live-mask button", "path": ".live-cell",

@@ -100,11 +100,6 @@ CURVES = {
         [{BLUE: steps(2, 1, 0.5), ORANGE: [(0, 2), (2, 0.5)]},
          {BLUE: steps(2, 0.75, 0.25), ORANGE: [(0, 2), (2, 3.5)]}],
     ),
-    "training_progress": (
-        lambda: plots.training_progress([0, 30, 90], [4, 2.5, 0.25], [0, 0.125, 1], guessing=2.4, warm_up=36),
-        float, float,
-        [{BLUE: [(0, 4), (30, 2.5), (90, 0.25)]}, {ORANGE: [(0, 0), (30, 0.125), (90, 1)]}],
-    ),
     "distance_products": (
         lambda: plots.distance_products(
             [-1, 0, 2], {"plain": {3: [1, 2, 4], 7: [1.5, 2.5, 3]}, "projected": {3: [0, 1, 0], 7: [5, 4, 6]}}
@@ -166,7 +161,6 @@ def test_the_axis_has_whole_powers_of_ten_around_the_curve(curve, labels):
     [
         lambda: plots.learning_rates([0.001, 0.002, 0.003, 0.0005], warm_up=2),
         lambda: plots.loss_curves([5.0, 1.0, 0.1, 0.02], [5.5], guessing=3.5, warm_up=2),
-        lambda: plots.training_progress([0, 4], [4, 2], [0, 1], guessing=2.4, warm_up=2),
     ],
 )
 def test_the_grey_band_is_the_warm_up(draw):

@@ -58,7 +58,7 @@ def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbe
     for y, tokens, face in ((above, target, _OUTPUT), (below, source, _INPUT)):
         for number, token in enumerate(tokens):
             middles[y, number] = pitch * (number + (columns - len(tokens) + 1) / 2)
-            box(axes, (middles[y, number], y), (0.5, 0.32), token, face, fontsize=10)
+            box(axes, (middles[y, number], y), (0.5, 0.32), token, face, fontsize=10.0)
     for (query, key), weight in np.ndenumerate(to_array(weights)):
         ends, colour = (middles[above, query], middles[below, key]), (BLUE, ORANGE)[query % 2]
         if weight > 0.01:
