@@ -1,4 +1,4 @@
-"""What chapter 8 says of trained models, over the seeds with which it was written (0 to 9) and over ten others."""
+"""What chapter 8 says of trained models, over the seeds of the page (0 to 9) and over ten others."""
 
 from __future__ import annotations
 
