@@ -45,6 +45,7 @@ def test_a_decoder_alone_learns_it_too_and_more_slowly(seeds):
     together, alone = (runs(form, seeds, "exact") for form in ("encoder and decoder", "decoder alone"))
     assert mean(alone) < 0.95 < min(together)
     assert min(alone) < 0.6
+    assert min(runs("decoder alone, longer", seeds, "exact")) > 0.95
     assert min(runs("decoder alone", seeds, "held-out loss")) > min(
         runs("encoder and decoder", seeds, "held-out loss")
     )
@@ -58,6 +59,11 @@ def test_without_the_memory_nothing_is_known_of_the_word(seeds, cells):
     losses = runs("no memory", seeds, "held-out loss")
     assert floor.item() - 0.02 < min(losses) <= max(losses) < floor.item() + 0.05
     assert max(runs("no memory", seeds, "exact")) == 0
+
+
+@BOTH
+def test_without_positions_whole_words_are_luck(seeds):
+    assert 0 < max(runs("no positions", seeds, "exact")) < 0.08
 
 
 @BOTH

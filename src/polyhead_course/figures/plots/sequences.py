@@ -48,17 +48,20 @@ def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbe
     The weights are (num_target, num_source). The lines of a target token are blue or orange in turn. With
     `numbers`, the weights of a source token are below it.
 
-    >>> crossing([[0.25, 0.75], [1.0, 0.0]], source=["b", "a"], target=["a", "b"])
+    >>> crossing([[0.25, 0.75], [1.0, 0.0]], source=["p", "q"], target=["q", "p"])
     <polyhead_course.figures.plots.Drawing>
     """
-    width, above, below = 4.5, 0.2, 1.8
-    figure, axes = canvas(width, below + above + numbers * 0.2 * len(target))
+    width, above, below = 4.5, 0.42, 2.0
+    bottom = below + 0.2 + numbers * 0.2 * len(target)
+    figure, axes = canvas(width, bottom + 0.25)
     columns = max(len(source), len(target))
     pitch, middles = width / columns, {}
     for y, tokens, face in ((above, target, _OUTPUT), (below, source, _INPUT)):
         for number, token in enumerate(tokens):
             middles[y, number] = pitch * (number + (columns - len(tokens) + 1) / 2)
             box(axes, (middles[y, number], y), (0.5, 0.32), token, face, fontsize=10.0)
+    for y, use in ((0.1, "target_asks"), (bottom + 0.15, "source_answers")):
+        axes.text(width / 2, y, text(f"use.{use}"), ha="center", va="center", color=INK, fontsize=9)
     for (query, key), weight in np.ndenumerate(to_array(weights)):
         ends, colour = (middles[above, query], middles[below, key]), (BLUE, ORANGE)[query % 2]
         if weight > 0.01:
