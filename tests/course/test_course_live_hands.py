@@ -158,6 +158,7 @@ def test_the_atlas_says_that_its_weights_do_not_come_and_asks_again(window: Brow
 
 STATE = {
     "atlas": ("#atlas-figure~h=17,3&t=3&q=9&x=0", ".live-row-now"),
+    "backwards": ("#anti-diagonal-figure~w=1&m=1&q=2", ".live-now"),
     "cache": ("#cache-figure~l=64&q=64&k=8&d=128&n=32768", ".live-now"),
     "clocks": ("#rotary-figure~m=9&n=1&t=1", ".live-now"),
     "copier": ("#copier-live~s=2&q=14&o=1", ".live-now"),
@@ -173,6 +174,7 @@ STATE = {
 }
 SHOWN = {
     "atlas": "“Your”",
+    "backwards": "edaced",
     "cache": "GQA 8 GiB",
     "clocks": "Distance 8",
     "copier": "Letter 15",
@@ -188,6 +190,7 @@ SHOWN = {
 }
 FIRST = {
     "atlas": ".live-atlas button",
+    "backwards": ".live-copier button",
     "cache": ".live-buttons button:nth-child(2)",
     "clocks": ".live-buttons button",
     "copier": ".live-copier button",

@@ -6,7 +6,7 @@ import functools
 
 import torch
 
-from polyhead import DecoderOnly, causal_mask
+from polyhead import DecoderOnly, Transformer, causal_mask
 from polyhead_course.figures import live
 from polyhead_course.models.induction import load_copier
 from polyhead_course.words import sentence
@@ -29,8 +29,17 @@ def writer() -> DecoderOnly:
         return decoder_only()
 
 
+@functools.cache
+def reverser() -> Transformer:
+    """A small model that is not trained, the same every time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        return Transformer(11, embed_dim=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1).eval()
+
+
 EXPLORABLES = {
     "atlas": live.atlas,
+    "backwards": lambda: live.backwards(reverser(), ["bead", "cafe"], "_>.abcdefgh"),
     "cache": lambda: live.cache({"Llama 3 8B": [32, 32, 8, 128], "GPT-2": [12, 12, 12, 64]}),
     "clocks": lambda: live.clocks(
         torch.tensor([1.0, 0.0, 1.0, 0.0]), torch.tensor([0.6, 0.8, 0.6, 0.8]), [60, 10], [5, 3]

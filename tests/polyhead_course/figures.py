@@ -77,7 +77,8 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "keys_and_query": lambda: plots.keys_and_query([[1, 0], [0, 1], [-1, 0], [0, -1]], [-20, 0], sentence()),
     "head_atlas": lambda: plots.head_atlas([list(HEAD_KINDS)]),
     "loss_of_runs": lambda: [plots.loss_of_runs({1: [[1.0, 0.5]], 2: [[1.0, 0.0]]}), plots.loss_of_runs(
-        {"two layers": [[3.0, 0.5], [3.1, 0.4]], "one layer": [[3.0, 2.0], [3.1, 2.1]]}, 10, 1.9)][-1],
+        {"two layers": [[3.0, 0.5], [3.1, 0.4]], "one layer": [[3.0, 2.0], [3.1, 2.1]]}, 10, 1.9),
+        plots.loss_of_runs({"encoder and decoder": [[3.0, 0.5]], "decoder alone": [[3.0, 2.0]]})][-1],
     "removal_draws": lambda: plots.removal_draws({number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0],
         [0.8, 0.7]]} for number in (5, 12)}, 24),
     "head_weights": lambda: plots.head_weights(torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1),

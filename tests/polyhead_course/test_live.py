@@ -32,6 +32,7 @@ from tests.polyhead_course.figures import DOTS, OUTPUT, STACKS, K, Q, V
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
     "atlas": lambda: plots.head_atlas(np.array([row.kind for row in atlas()]).reshape(30, 9).tolist()),
+    "backwards": lambda: picture_of_the_word(EXPLORABLES["backwards"]().data),
     "cache": lambda: plots.cache_bars({"MHA": 512.0, "GQA": 128.0, "MQA": 16.0, "MLA": 36.0}),
     "clocks": lambda: plots.rotary_arrows(
         turned([1.0, 0.0], 5), turned([0.6, 0.8], 3), [(5, 3), (5, 3)], [60, 10]
@@ -63,6 +64,12 @@ def turned(pair, position):
 def picture_of_the_copier(data):
     names = [text("live.copier_head", layer=layer) for layer in (0, 1)]
     return plots.attention_lines(torch.tensor(data["weights"][0][4]) / 100, list(data["texts"][4]), names)
+
+
+def picture_of_the_word(data):
+    return plots.crossing(
+        torch.tensor(data["weights"][0][0]) / 100, list(data["read"][0]), list(data["written"][0][0])
+    )
 
 
 def weights_of(translation):
@@ -111,6 +118,15 @@ def test_a_module_is_small_and_asks_nobody_else(path):
     script = path.read_text(encoding="utf-8")
     assert len(script.encode()) <= 15_000
     assert "http" not in script.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_memory_in_reverse_order_gives_the_same_word_and_zeros_give_equal_weights():
+    data = EXPLORABLES["backwards"]().data
+    assert data["read"] == ["bead.", "cafe."]
+    for written, (whole, turned, zeros) in zip(data["written"], data["weights"], strict=True):
+        assert written[0] == written[1]
+        assert [row[::-1] for row in turned] == whole
+        assert zeros == [[20] * 5] * 5
 
 
 def test_hull_holds_values_scores_corners_and_the_wish():

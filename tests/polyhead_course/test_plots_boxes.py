@@ -81,25 +81,8 @@ def test_tokens_are_at_both_ends_of_their_columns():
     assert places["p  q"].y < places["r  s"].y
 
 
-def test_the_family_tree_leads_from_the_transformer_to_three_families_with_their_masks():
-    drawing = FIGURES["family_tree"]()
-    (axes,) = axes_of(drawing)
-    root = f"Transformer 2017 {text('family.both')}"
-    assert sorted(arrows(drawing)) == sorted((root, name) for name in boxes(drawing) if name != root)
-    squares = [shape for shape in shapes(axes) if len(shape.corners) == 4 and shape.fill in (BLUE, ORANGE)]
-    shown = {}
-    for name, box in boxes(drawing).items():
-        if name != root:
-            below = [square.fill for square in squares if abs(square.middle.x - box.middle.x) < 60]
-            shown[re.sub(r" \d{4}", "", name)] = below.count(BLUE), below.count(ORANGE)
-    assert shown == {
-        f"{text('family.encoder_only')} BERT": (9, 0), f"{text('family.decoder_only')} GPT Llama": (6, 0),
-        f"{text('family.both')} BART T5": (15, 12),
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("code", LANGUAGES)
-@pytest.mark.parametrize("name", ["whole_transformer", "family_tree"])
+@pytest.mark.parametrize("name", ["whole_transformer"])
 def test_every_label_fits_into_its_box(code, name):
     """No line of a box is wider than the box; a letter is at most 0.62 em wide, an ideograph 1 em."""
     set_language(code)
@@ -202,6 +185,21 @@ def test_the_query_has_a_line_to_each_token_with_a_weight():
     assert sorted(links(drawing, BLUE)) == [("p", "s"), ("r", "s"), ("s", "s")]
     assert words(drawing).count("s") == 2
     assert {"0.50", "0.00", "0.25", text("query")} <= set(words(drawing))
+
+
+def test_lines_lead_from_each_token_to_those_with_a_weight():
+    drawing = plots.crossing([[0.25, 0.75, 0], [1, 0, 0]], list("pqr"), list("xy"), numbers=True)
+    assert sorted(links(drawing, BLUE)) == [("x", "p"), ("x", "q")]
+    assert links(drawing, ORANGE) == [("y", "p")]
+    (axes,) = axes_of(drawing)
+    wide = {word: box.middle for word, box in all_boxes(axes)}
+    assert (
+        wide["p"].x < wide["x"].x < wide["q"].x < wide["y"].x < wide["r"].x
+    )  # the shorter row is in the middle
+    assert wide["x"].y < wide["p"].y
+    below = [word for word, place in texts(axes) if place.y > wide["p"].y + 10]
+    weights = ["x  0.000", "x  0.250", "x  0.750", "y  0.000", "y  0.000", "y  1.000"]
+    assert sorted(below) == sorted([*weights, text("use.source_answers")])
 
 
 def test_each_target_is_above_its_input_and_the_rows_are_shifted_by_one():

@@ -85,14 +85,8 @@ CURVES = {
         [{BLUE: steps(2, 1, 0.5), ORANGE: [(0, 2), (2, 0.5)]},
          {BLUE: steps(2, 0.75, 0.25), ORANGE: [(0, 2), (2, 3.5)]}],
     ),
-    "training_progress": (
-        lambda: plots.training_progress([0, 30, 90], [4, 2.5, 0.25], [0, 0.125, 1], guessing=2.4, warm_up=36),
-        float, float,
-        [{BLUE: [(0, 4), (30, 2.5), (90, 0.25)]}, {ORANGE: [(0, 0), (30, 0.125), (90, 1)]}],
-    ),
     "echoes": (
         lambda: plots.echoes({"learned": [[1, 0.5]], "rotary": [[1, 0.75, 0], [1, 1, 0.25]]}, 5, trained=10),
-        float, float,
         [{GREY: [(2.5, 1), (7.5, 0.5)], BLUE: [(2.5, 1), (7.5, 1), (12.5, 0.25)]}],
     ),
 }  # fmt: skip
@@ -148,7 +142,6 @@ def test_the_axis_has_whole_powers_of_ten_around_the_curve(curve, labels):
     [
         lambda: plots.learning_rates([0.001, 0.002, 0.003, 0.0005], warm_up=2),
         lambda: plots.loss_curves([5.0, 1.0, 0.1, 0.02], [5.5], guessing=3.5, warm_up=2),
-        lambda: plots.training_progress([0, 4], [4, 2], [0, 1], guessing=2.4, warm_up=2),
     ],
 )
 def test_the_grey_band_is_the_warm_up(draw):

@@ -1,6 +1,7 @@
 """Interactive figures: on the site a script runs them, in a notebook and on paper they are pictures."""
 
 from polyhead_course.figures.live.atlas import atlas
+from polyhead_course.figures.live.backwards import backwards
 from polyhead_course.figures.live.cache import cache
 from polyhead_course.figures.live.clocks import clocks
 from polyhead_course.figures.live.copier import copier
@@ -16,6 +17,6 @@ from polyhead_course.figures.live.translator import translator
 from polyhead_course.figures.live.two_heads import two_heads
 
 __all__ = [
-    "Explorable", "atlas", "cache", "clocks", "copier", "decoding", "hull", "mask", "path", "reach",
-    "speculative", "stacks", "translator", "two_heads",
+    "Explorable", "atlas", "backwards", "cache", "clocks", "copier", "decoding", "hull", "mask", "path",
+    "reach", "speculative", "stacks", "translator", "two_heads",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 # ruff: isort: skip_file
 # fmt: off
-from polyhead_course.figures.plots.architecture import family_tree, whole_transformer
+from polyhead_course.figures.plots.architecture import whole_transformer
 from polyhead_course.figures.plots.bars import (
     blind_rows, cache_bars, masked_row, next_token_bars, parameter_bars, temperatures,
 )
@@ -15,7 +15,7 @@ from polyhead_course.figures.plots.heads import (
 )
 from polyhead_course.figures.plots.layers import concat_blocks, layer_sublayers, residual_stream
 from polyhead_course.figures.plots.losses import (
-    leak_losses, learning_rates, loss_curves, loss_of_runs, training_progress, view_losses,
+    leak_losses, learning_rates, loss_curves, loss_of_runs, view_losses,
 )
 from polyhead_course.figures.plots.masks import (
     cache_alignment, cache_triangle, future_grids, masks, three_uses, window_reach,
@@ -28,18 +28,20 @@ from polyhead_course.figures.plots.points import keys_and_query, weighted_sums, 
 from polyhead_course.figures.plots.positions import (
     echoes, position_waves, rotary_arrows, score_terms, shuffled_outputs,
 )
-from polyhead_course.figures.plots.sequences import beam_tree, decode_timeline, one_query, shifted_tokens
+from polyhead_course.figures.plots.sequences import (
+    beam_tree, crossing, decode_timeline, one_query, shifted_tokens,
+)
 # fmt: on
 
 __all__ = [
     "Drawing", "attention_cost", "attention_lines", "beam_tree", "blind_rows", "bug_matrix",
     "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
-    "cross_heads", "decode_timeline", "echoes", "family_tree", "five_steps", "flash_tiles",
-    "future_grids", "gradient_quantiles", "head_atlas", "head_weights", "head_writes", "heatmap",
-    "keys_and_query", "layer_curves", "layer_sublayers", "leak_losses", "learning_rates", "loss_curves",
-    "loss_of_runs", "masked_row", "masks", "memory_order", "next_token_bars", "one_query",
-    "parameter_bars", "position_waves", "removal_draws", "residual_stream", "roofline", "rotary_arrows",
-    "score_terms", "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "tokens_seen",
-    "training_progress", "translation_weights", "transpose_path", "two_blocks", "view_losses",
-    "weighted_sums", "whole_transformer", "window_reach", "wish_and_hull",
+    "cross_heads", "crossing", "decode_timeline", "echoes", "five_steps", "flash_tiles", "future_grids",
+    "gradient_quantiles", "head_atlas", "head_weights", "head_writes", "heatmap", "keys_and_query",
+    "layer_curves", "layer_sublayers", "leak_losses", "learning_rates", "loss_curves", "loss_of_runs",
+    "masked_row", "masks", "memory_order", "next_token_bars", "one_query", "parameter_bars",
+    "position_waves", "removal_draws", "residual_stream", "roofline", "rotary_arrows", "score_terms",
+    "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "tokens_seen",
+    "translation_weights", "transpose_path", "two_blocks", "view_losses", "weighted_sums",
+    "whole_transformer", "window_reach", "wish_and_hull",
 ]  # fmt: skip

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyBboxPatch
 
 from polyhead_course.figures.plots.boxes import arrow, box, canvas
-from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, plot
+from polyhead_course.figures.plots.drawing import GREY, INK, ORANGE, plot
 from polyhead_course.words.language import text
 
 _FILLS = {
@@ -83,47 +82,6 @@ def _add_column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayer
 
 def _add_block(axes: Axes, x: float, y: float, name: str) -> None:
     box(axes, (x, y), (_WIDTH, _HEIGHT), text(f"block.{name}"), _FILLS[name], fontsize=_SMALL)
-
-
-_CELL = 0.105  # a square in the small masks
-_FAMILIES = {
-    "encoder_only": (("BERT 2018",), ("self_attention",)),
-    "decoder_only": (("GPT 2018", "Llama 2023"), ("causal",)),
-    "both": (("BART 2019", "T5 2019"), ("self_attention", "causal", "cross_attention")),
-}
-
-
-@plot
-def family_tree() -> Figure:
-    """Draw the families of models after the Transformer, by the part that they keep, each with its masks.
-
-    In the small squares a coloured cell is True; blue is self-attention, orange cross-attention.
-
-    >>> family_tree()
-    <polyhead_course.figures.plots.Drawing>
-    """
-    figure, axes = canvas(4.8, 3.42)
-    box(axes, (2.4, 0.32), (2.1, 0.5), f"Transformer 2017\n{text('family.both')}", "#e5f5e0")
-    for number, (family, (models, masks)) in enumerate(_FAMILIES.items()):
-        x = 0.8 + 1.6 * number
-        arrow(axes, [(2.4 + 0.6 * (number - 1), 0.57), (x, 0.98)], GREY, 1.5)
-        label = "\n".join((text(f"family.{family}"), *models))
-        box(axes, (x, 1.36), (1.5, 0.76), label, "#c6dbef" if len(masks) == 1 else "#fdd0a2", fontsize=9.0)
-        for line, name in enumerate(masks):
-            _add_mask(axes, x, 1.93 + 0.5 * line, name)
-    return figure
-
-
-def _add_mask(axes: Axes, x: float, y: float, name: str) -> None:
-    """Add a small mask with its name, the whole centred at x."""
-    columns, colour = (4, ORANGE) if name == "cross_attention" else (3, BLUE)
-    left = x - 0.72
-    for row, column in np.ndindex(3, columns):
-        face = "none" if name == "causal" and column > row else colour
-        corner = left + column * _CELL, y + row * _CELL
-        axes.add_patch(Rectangle(corner, _CELL, _CELL, facecolor=face, edgecolor=GREY, linewidth=0.7))
-    at = left + 4 * _CELL + 0.06, y + 1.5 * _CELL
-    axes.text(*at, text(f"family.{name}"), ha="left", va="center", fontsize=8.5)
 
 
 _ACROSS = 2  # boxes a line: more would be too small on a phone

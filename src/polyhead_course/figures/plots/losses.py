@@ -61,31 +61,6 @@ def _add_warm_up(axes: Axes, steps: int) -> None:
 
 
 @plot
-def training_progress(
-    steps: Sequence[int], loss: Array, exact_match: Array, guessing: Positive, warm_up: Count
-) -> Figure:
-    """Draw the loss above and the share of exact matches below, each with a number for each of the `steps`.
-
-    The dotted line is the loss of `guessing`; the grey band is the `warm_up`, in steps.
-
-    >>> training_progress([0, 50, 100], [4.0, 2.0, 0.1], [0.0, 0.1, 1.0], guessing=2.4, warm_up=30)
-    <polyhead_course.figures.plots.Drawing>
-    """
-    losses, titles = to_array(loss), [text("axis.held_out_loss"), text("axis.exact_match")]
-    figure, (upper, lower) = stacked_charts((4.5, 4.4), titles, text("axis.step"))
-    upper.plot(steps, losses, color=BLUE, marker="o", markersize=5)
-    level_line(upper, guessing, "guessing", steps[-1])
-    upper.set_ylim(0, max(losses.max(), guessing) * 1.15)
-    lower.plot(steps, to_array(exact_match), color=ORANGE, marker="s", markersize=5)
-    lower.set_ylim(0, 1.08)
-    for axes in (upper, lower):
-        axes.axvspan(steps[0], warm_up, color=GREY, alpha=0.18, linewidth=0)
-    middle = steps[0] + warm_up / 2
-    lower.annotate(text("band.warm_up"), (middle, 1.04), ha="center", va="top", fontsize=9)
-    return figure
-
-
-@plot
 def leak_losses(
     at_once: Mapping[str, Sequence[float]],
     one_by_one: Mapping[str, Mapping[int, float]],

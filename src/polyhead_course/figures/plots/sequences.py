@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.boxes import Point, arrow, box, canvas
-from polyhead_course.figures.plots.drawing import BLUE, FIXED_INK, GREY, INK, ORANGE, plot
+from polyhead_course.figures.plots.drawing import BLUE, FIXED_INK, GREY, INK, ORANGE, Array, plot, to_array
 from polyhead_course.words.language import text
 
 _SIDE = 0.17  # inches: a key of a cache
@@ -37,6 +38,37 @@ def one_query(weights: Sequence[float], tokens: Sequence[str]) -> Figure:
         axes.text(middle, 0.12, f"{weight:.2f}", ha="center", va="center", color=INK, fontsize=10)
     box(axes, end, size, tokens[-1], _OUTPUT, fontsize=8.5)
     axes.text(end[0] - 0.6 * pitch, end[1], text("query"), ha="right", va="center", color=INK, fontsize=10)
+    return figure
+
+
+@plot
+def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbers: bool = False) -> Figure:
+    """Draw the tokens of `target` above those of `source`: a line for each weight, the wider the larger.
+
+    The weights are (num_target, num_source). The lines of a target token are blue or orange in turn. With
+    `numbers`, the weights of a source token are below it.
+
+    >>> crossing([[0.25, 0.75], [1.0, 0.0]], source=["p", "q"], target=["q", "p"])
+    <polyhead_course.figures.plots.Drawing>
+    """
+    width, above, below = 4.5, 0.42, 2.0
+    bottom = below + 0.2 + numbers * 0.2 * len(target)
+    figure, axes = canvas(width, bottom + 0.25)
+    columns = max(len(source), len(target))
+    pitch, middles = width / columns, {}
+    for y, tokens, face in ((above, target, _OUTPUT), (below, source, _INPUT)):
+        for number, token in enumerate(tokens):
+            middles[y, number] = pitch * (number + (columns - len(tokens) + 1) / 2)
+            box(axes, (middles[y, number], y), (0.5, 0.32), token, face, fontsize=10.0)
+    for y, use in ((0.1, "target_asks"), (bottom + 0.15, "source_answers")):
+        axes.text(width / 2, y, text(f"use.{use}"), ha="center", va="center", color=INK, fontsize=9)
+    for (query, key), weight in np.ndenumerate(to_array(weights)):
+        ends, colour = (middles[above, query], middles[below, key]), (BLUE, ORANGE)[query % 2]
+        if weight > 0.01:
+            axes.plot(ends, (above, below), color=colour, linewidth=9 * weight, zorder=0)
+        if numbers:
+            label, y = f"{target[query]}  {weight:.3f}", below + 0.3 + 0.2 * query
+            axes.text(ends[1], y, label, ha="center", va="center", color=INK, fontsize=9)
     return figure
 
 
