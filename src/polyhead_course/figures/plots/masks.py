@@ -26,7 +26,7 @@ def masks(panels: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
     >>> masks({"causal": torch.ones(3, 3).bool().tril()}, ["a", "b", "c"])
     <polyhead_course.figures.plots.Drawing>
     """
-    size, cell = len(tokens), 0.235 if len(panels) < 4 else 0.16
+    size, cell = len(tokens), 0.235 if len(panels) < 4 else 0.145
     figure, turn = inch_figure(), 60 if max(map(len, tokens)) > 2 else 0
     for number, (name, mask) in enumerate(panels.items()):
         faces = np.where(mask.cpu(), BLUE, "none")
