@@ -230,6 +230,7 @@ def given(scores: Tensor, row: Tensor) -> dict[str, tuple[str, Tensor | None]]:
         module.out_proj.weight.copy_(torch.eye(4))
         weights = module(query, units, units, attn_mask=~mask)[1]
         without = module(query, units, units, attn_mask=~mask, need_weights=False)[0]
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
     from transformers.models.bert.modeling_bert import eager_attention_forward
 
     peers.transformers()
@@ -237,6 +238,7 @@ def given(scores: Tensor, row: Tensor) -> dict[str, tuple[str, Tensor | None]]:
     _, eager = eager_attention_forward(
         module, query[None], units[None], units[None], added[None, None], scaling=0.5
     )
+    default, _ = sdpa_attention_forward(module, query[None], units[None], units[None], mask[None, None])
     length = int(row.sum())
     prefix = bool(row[:length].all())
     lens = peers.d2l().masked_softmax(scores[None, None].clone(), torch.tensor([length]))
@@ -248,7 +250,8 @@ def given(scores: Tensor, row: Tensor) -> dict[str, tuple[str, Tensor | None]]:
         ),
         "nn.MultiheadAttention": (hide, weights),
         "nn.MultiheadAttention, need_weights=False": (hide, without),
-        "Hugging Face": (ones, eager),
+        "Hugging Face": (ones, default[0, 0]),
+        "Hugging Face, eager": (ones, eager),
         "d2l": (str(length), lens) if prefix else ("no length says this", None),
         "Annotated Transformer": (ones, scores.masked_fill(~row, -1e9).softmax(dim=-1)),
     }

@@ -12,7 +12,7 @@ from polyglot_book.chapters import read_all
 from polyglot_book.config import Book
 
 BOOK = Path(__file__).parents[2] / "book/en"
-_LINK = re.compile(r"\]\((\d\d-[\w-]+)\.ipynb#([\w-]+)\)")
+_LINK = re.compile(r"\]\(((?:\d\d|A)-[\w-]+)\.ipynb#([\w-]+)\)")
 # What could only have been computed: decimals, and thousands with a comma.
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})*(?:\.\d+)?(?![\w.]*\d)")
 _FROM = 35  # as many questions at least

@@ -14,7 +14,7 @@ SAME = {
     "nn.ModuleList": "03-many-heads#module-list",
     "RoPE": "05-positions#rotary",
     "GPT-2": "07-decoder#gpt2",
-    "NaN": "02-masks#nan-leak",
+    "NaN": "A-masks#nan-leak",
     "ALiBi": "05-positions",
     "is_causal": "04-heads-in-parallel#fused-form",
     "cross-attention": "08-cross-attention",

@@ -33,6 +33,7 @@ STEPS = {
 
 PADDING = padding_mask(torch.tensor([4]), 5)[0].expand(5, 5)
 MASKS = {"padding": PADDING, "causal": causal_mask(5), "both": PADDING & causal_mask(5)}
+STRIP = ["padding", "causal", "both", "window", "packed"]
 STACKS = ["neither", "norm_only", "residual_only", "post_norm", "pre_norm"]
 PARTS = [key.removeprefix("part.") for key in terminology()["labels"] if key.startswith("part.")]
 MODELS = ["causal", "unmasked", "one_ahead", "d2l", "whole_mean", "running_mean"]
@@ -88,6 +89,7 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "masked_row": lambda: plots.masked_row([0.24, 0.03, 0.09, 0.64], [0.67, 0.09, 0.24, 0], [0.24, 0.03,
         0.09, 0], sentence()),
     "masks": lambda: plots.masks(MASKS, [*sentence(), "[PAD]"]),
+    "masks_strip": lambda: plots.masks(dict.fromkeys(STRIP, causal_mask(6)), list("123456")),
     "next_token_bars": lambda: plots.next_token_bars({"T = 1": [0.5, 0.25, 0.25, 0], "top-k 1": [1, 0, 0,
         0]}, sentence()),
     "echoes": lambda: plots.echoes({name: [[1.0, 0.5]] for name in ("learned", "sinusoidal", "rotary",

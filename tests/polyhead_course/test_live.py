@@ -155,7 +155,8 @@ def test_mask_holds_what_each_library_gives_to_a_row_without_keys():
         "F.scaled_dot_product_attention": zeros,
         "nn.MultiheadAttention": lost,
         "nn.MultiheadAttention, need_weights=False": zeros,
-        "Hugging Face": equal,
+        "Hugging Face": zeros,
+        "Hugging Face, eager": equal,
         "d2l": equal,
         "Annotated Transformer": equal,
     }

@@ -185,6 +185,9 @@ def test_the_query_has_a_line_to_each_token_with_a_weight():
     assert sorted(links(drawing, BLUE)) == [("p", "s"), ("r", "s"), ("s", "s")]
     assert words(drawing).count("s") == 2
     assert {"0.50", "0.00", "0.25", text("query")} <= set(words(drawing))
+    drawing = plots.one_query([0.5, 0.0, 0.25, 0.25], list("pqrs"), query=2)
+    assert sorted(links(drawing, BLUE)) == [("p", "r"), ("r", "r")]
+    assert links(drawing, ORANGE) == [("s", "r")]  # a line to a later token
 
 
 def test_lines_lead_from_each_token_to_those_with_a_weight():

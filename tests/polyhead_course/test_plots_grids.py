@@ -160,6 +160,8 @@ def test_a_coloured_cell_for_each_true_and_a_frame_around_rows_that_see_nothing(
     assert both.faces == [[BLUE, NONE, NONE], [BLUE, BLUE, NONE], [BLUE, BLUE, BLUE]]
     assert padding.rows == padding.columns == both.columns == list("abc")
     assert (padding.title, both.title) == (text("mask.padding"), text("mask.both"))
+    five = plots.masks(dict.fromkeys(["padding", "causal", "both", "window", "packed"], mask), list("123"))
+    assert [each.title for each in grids(five)][3:] == [text("mask.window"), text("mask.packed")]
     framed, unframed = (
         [each for each in curves(axes, float, float) if each[0] == ORANGE] for axes in axes_of(drawing)
     )

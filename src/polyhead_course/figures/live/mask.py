@@ -95,13 +95,15 @@ def _added(scores: Tensor, mask: Tensor) -> Tensor:
     return (scores + torch.zeros_like(scores).masked_fill(~mask, lowest)).softmax(dim=-1)
 
 
-# How each library writes a row of a mask, and the weights that it computes; the last three repeat its lines.
+# How each library writes a row of a mask, and the weights that it computes; the last three repeat its lines,
+# and Hugging Face's default calls PyTorch's function.
 _LIBRARIES: dict[str, tuple[str, Callable[[Tensor, Tensor], Tensor]]] = {
     "polyhead": ("attend", masked_softmax),
     "F.scaled_dot_product_attention": ("attend", _torch_function),
     "nn.MultiheadAttention": ("hide", _torch_module(need_weights=True)),
     "nn.MultiheadAttention, need_weights=False": ("hide", _torch_module(need_weights=False)),
-    "Hugging Face": ("ones", _added),
+    "Hugging Face": ("ones", _torch_function),
+    "Hugging Face, eager": ("ones", _added),
     "d2l": ("length", _filled(-1e6)),
     "Annotated Transformer": ("ones", _filled(-1e9)),
 }

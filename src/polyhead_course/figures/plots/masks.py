@@ -18,24 +18,24 @@ from polyhead_course.words.language import text
 
 @plot
 def masks(panels: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
-    """Draw up to three masks side by side; a coloured cell is True, an empty one False.
+    """Draw up to five masks side by side; a coloured cell is True, an empty one False.
 
-    They are boolean, (num_tokens, num_tokens), by the names "padding", "causal" and "both". Queries are the
-    rows, keys the columns. A row that sees no key has an orange frame.
+    They are boolean, (num_tokens, num_tokens), by the names of the labels "mask.…", such as "causal". Queries
+    are the rows, keys the columns. A row that sees no key has an orange frame.
 
     >>> masks({"causal": torch.ones(3, 3).bool().tril()}, ["a", "b", "c"])
     <polyhead_course.figures.plots.Drawing>
     """
-    size, cell = len(tokens), 0.235
-    figure = inch_figure()
+    size, cell = len(tokens), 0.235 if len(panels) < 4 else 0.145
+    figure, turn = inch_figure(), 60 if max(map(len, tokens)) > 2 else 0
     for number, (name, mask) in enumerate(panels.items()):
         faces = np.where(mask.cpu(), BLUE, "none")
         left, rows = number * (size * cell + 0.14), () if number else tokens
-        axes = add_grid(figure, faces, cell=cell, left=left, rows=rows, columns=tokens, turn=60)
+        axes = add_grid(figure, faces, cell=cell, left=left, rows=rows, columns=tokens, turn=turn)
         for row in (faces == "none").all(axis=1).nonzero()[0]:
             across, down = (0, size, size, 0, 0), (row, row, row + 1, row + 1, row)
             axes.plot(across, down, color=ORANGE, linewidth=1.6, clip_on=False)
-        axes.set_title(text(f"mask.{name}"), y=1, pad=62)
+        axes.set_title(text(f"mask.{name}"), y=1, pad=62 if turn else 22)
     return figure
 
 

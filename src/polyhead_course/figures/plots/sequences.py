@@ -20,8 +20,10 @@ _INPUT, _OUTPUT, _MODEL = "#c6dbef", "#fdd0a2", "#d9d9d9"
 
 
 @plot
-def one_query(weights: Sequence[float], tokens: Sequence[str]) -> Figure:
-    """Draw the last token as a query: a line to each token, the wider the larger its weight, (num_tokens,).
+def one_query(weights: Sequence[float], tokens: Sequence[str], query: int = -1) -> Figure:
+    """Draw a token as a query: a line to each token, the wider the larger its weight, (num_tokens,).
+
+    The query is the last token, or the one with this number; lines to the tokens after it are orange.
 
     >>> one_query([0.75, 0.0, 0.25], ["b", "a", "d"])
     <polyhead_course.figures.plots.Drawing>
@@ -29,14 +31,16 @@ def one_query(weights: Sequence[float], tokens: Sequence[str]) -> Figure:
     width = 4.7
     figure, axes = canvas(width, 1.8)
     pitch = width / len(tokens)
-    size, end = (0.84 * pitch, 0.34), (width - pitch / 2, 1.4)
+    place = query % len(tokens)
+    size, end = (0.84 * pitch, 0.34), (pitch * (place + 0.5), 1.4)
     for number, (weight, token) in enumerate(zip(weights, tokens, strict=True)):
         middle = pitch * (number + 0.5)
         if weight:
-            axes.plot([middle, end[0]], [0.62, end[1]], color=BLUE, linewidth=12 * weight, zorder=1)
+            color = ORANGE if number > place else BLUE
+            axes.plot([middle, end[0]], [0.62, end[1]], color=color, linewidth=12 * weight, zorder=1)
         box(axes, (middle, 0.45), size, token, _INPUT, fontsize=8.5)
         axes.text(middle, 0.12, f"{weight:.2f}", ha="center", va="center", color=INK, fontsize=10)
-    box(axes, end, size, tokens[-1], _OUTPUT, fontsize=8.5)
+    box(axes, end, size, tokens[place], _OUTPUT, fontsize=8.5)
     axes.text(end[0] - 0.6 * pitch, end[1], text("query"), ha="right", va="center", color=INK, fontsize=10)
     return figure
 
