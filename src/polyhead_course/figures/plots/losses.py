@@ -129,8 +129,8 @@ def loss_of_runs(
 
 
 @plot
-def view_losses(transposed: Array, viewed: Array, every: Size = 1) -> Figure:
-    """Draw the losses of two models in training, each number `every` steps after the last.
+def view_losses(transposed: Array, viewed: Array, every: Size = 1, guess: Positive | None = None) -> Figure:
+    """Draw the losses of two models, each number `every` steps after the last; a dotted line at `guess`.
 
     >>> view_losses([2.5, 0.5, 0.0], [2.5, 1.5, 1.0], every=10)
     <polyhead_course.figures.plots.Drawing>
@@ -140,6 +140,8 @@ def view_losses(transposed: Array, viewed: Array, every: Size = 1) -> Figure:
         curve, (colour, marker) = to_array(losses).round(2), style
         steps = every * np.arange(1, len(curve) + 1)
         axes.plot(steps, curve, color=colour, marker=marker, markersize=4, label=text(f"memory.{name}"))
+    if guess is not None:
+        level_line(axes, round(guess, 2), "guessing", int(steps[-1]))
     axes.set(xlim=(0, None), ylim=(0, None))
     axes.legend(loc="best", fontsize=9)
     return figure
