@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import datetime
 import random
 from collections.abc import Callable, Sequence
@@ -79,14 +78,12 @@ def korean(day: datetime.date, form: int, target: str) -> Pair:
     return Pair(day, FORMS[form].format(**words), "ko", format_date(day, target, locale="ko_KR"))
 
 
-def fit(
-    pairs: Sequence[Pair], everything: Sequence[Pair], steps: int, batch_size: int, seed: int
-) -> Translator:
+def fit(pairs: Sequence[Pair], everything: Sequence[Pair], steps: int, seed: int) -> Translator:
     """Train a translator with the vocabularies of all pairs on some of them."""
     torch.manual_seed(seed)
     translator = Translator.of(everything)
-    plan = dataclasses.replace(recipe(steps, seed), batch_size=batch_size)
-    run_training(translator.model, translator.loss(pairs), len(pairs), plan, report=lambda *_: None)
+    loss = translator.loss(pairs)
+    run_training(translator.model, loss, len(pairs), recipe(steps, seed), report=lambda *_: None)
     translator.model.eval()
     return translator
 
@@ -148,14 +145,16 @@ def all_days(first: int = YEARS[0], last: int = YEARS[-1]) -> list[datetime.date
     return [datetime.date.fromordinal(number) for number in range(ends[0], ends[1] + 1)]
 
 
-def split(pairs: Sequence[Pair], seed: int, share: float) -> tuple[list[Pair], list[Pair], list[Pair]]:
-    """Hold out a share of the days with all their pairs, then the same share of the other pairs."""
+def split(
+    pairs: Sequence[Pair], seed: int, shares: tuple[float, float]
+) -> tuple[list[Pair], list[Pair], list[Pair]]:
+    """Hold out a share of the days with all their pairs, then a share of the other pairs."""
     chance = random.Random(seed)
     days = sorted({pair.date for pair in pairs})
-    out = set(chance.sample(days, round(share * len(days))))
+    out = set(chance.sample(days, round(shares[0] * len(days))))
     rest = [pair for pair in pairs if pair.date not in out]
     chance.shuffle(rest)
-    number = round(share * len(rest))
+    number = round(shares[1] * len(rest))
     return rest[number:], rest[:number], [pair for pair in pairs if pair.date in out]
 
 
@@ -170,17 +169,21 @@ def scores(model: Translator, chance: random.Random, **tests: Sequence[Pair]) ->
 def translation(seed: int) -> dict[str, float]:
     """Train on full and long dates; measure a random split, a split by day, and what patches change."""
     pairs = [korean(day, form, ("full", "long")[form]) for day in all_days() for form in (0, 1)]
-    known, others, days = split(pairs, seed, 0.05)
+    known, others, days = split(pairs, seed, (0.05, 0.05))
     known = known[:NUM_PAIRS]
     seen = {pair.date for pair in known}
-    model = fit(known, pairs, 300, 64, seed)
-    shares = patched(model, *two_centuries(100))
+    model = fit(known, pairs, 300, seed)
+    early, late = two_centuries(100)
+    shares = patched(model, early, late)
+    weights = model.cross_attention(*model.ids(early))[-1].mean(dim=1)  # (100, target_length - 1, 11)
+    looks = weights[:, 1].argmax(dim=-1) == PLACES["digit 2"]
     return {
         **scores(
             model, random.Random(seed), random=[pair for pair in others if pair.date in seen], days=days
         ),
         **{name: shares[place, place] for name, place in PLACES.items()},
         "digit 2 by digit 1": shares[7, 8],
+        "digit 2 looks at digit 2": looks.double().mean().item(),
         "others": max(each for (place, part), each in shares.items() if place not in (part, 7)),
     }
 
@@ -188,8 +191,8 @@ def translation(seed: int) -> dict[str, float]:
 def calendar(seed: int) -> dict[str, float]:
     """Train on dates of 2026 without weekday to name it; measure a random split and a split by day."""
     pairs = [korean(day, form, "EEEEE") for day in all_days(2026, 2026) for form in (1, 2, 4, 5)]
-    known, others, days = split(list(dict.fromkeys(pairs)), seed, 0.2)
-    model = fit(known, pairs, 600, 64, seed)
+    known, others, days = split(list(dict.fromkeys(pairs)), seed, (0.5, 0.2))
+    model = fit(known, pairs, 600, seed)
     return scores(model, random.Random(seed), training=known, random=others, days=days)
 
 
