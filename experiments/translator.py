@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -129,6 +130,12 @@ def patched(
     return shares
 
 
+@functools.cache
+def full_and_long() -> list[Pair]:
+    """Make the full and the long date of each day."""
+    return [korean(day, form, ("full", "long")[form]) for day in all_days() for form in (0, 1)]
+
+
 def two_centuries(number: int) -> tuple[list[Pair], list[Pair]]:
     """Give held-out days of the last century and of this one, whose sources have the same kinds of tokens."""
     days = [day for day in all_days() if is_held_out(day) and day.day > 9]
@@ -168,11 +175,10 @@ def scores(model: Translator, chance: random.Random, **tests: Sequence[Pair]) ->
 
 def translation(seed: int) -> dict[str, float]:
     """Train on full and long dates; measure a random split, a split by day, and what patches change."""
-    pairs = [korean(day, form, ("full", "long")[form]) for day in all_days() for form in (0, 1)]
-    known, others, days = split(pairs, seed, (0.05, 0.05))
+    known, others, days = split(full_and_long(), seed, (0.05, 0.05))
     known = known[:NUM_PAIRS]
     seen = {pair.date for pair in known}
-    model = fit(known, pairs, 300, seed)
+    model = fit(known, known, 300, seed)
     early, late = two_centuries(100)
     shares = patched(model, early, late)
     weights = model.cross_attention(*model.ids(early))[-1].mean(dim=1)  # (100, target_length - 1, 11)
