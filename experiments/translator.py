@@ -138,12 +138,10 @@ def full_and_long() -> list[Pair]:
 
 def two_centuries(number: int) -> tuple[list[Pair], list[Pair]]:
     """Give held-out days of the last century and of this one, whose sources have the same kinds of tokens."""
-    days = [day for day in all_days() if is_held_out(day) and day.day > 9]
-    halves = ([day for day in days if (day.year < 2000) is early] for early in (True, False))
-    early, late = (
-        [korean(day, 0, "full") for day in random.Random(0).sample(half, number)] for half in halves
-    )
-    return early, late
+    chance, days = random.Random(0), [day for day in all_days() if is_held_out(day) and day.day > 9]
+    early = chance.sample([day for day in days if day.year < 2000], number)
+    late = chance.sample([day for day in days if day.year >= 2000], number)
+    return [korean(day, 0, "full") for day in early], [korean(day, 0, "full") for day in late]
 
 
 def all_days(first: int = YEARS[0], last: int = YEARS[-1]) -> list[datetime.date]:
@@ -189,8 +187,9 @@ def translation(seed: int) -> dict[str, float]:
         ),
         **{name: shares[place, place] for name, place in PLACES.items()},
         "digit 2 by digit 1": shares[7, 8],
+        "digit 1 by digit 2": shares[8, 7],
         "digit 2 looks at digit 2": looks.double().mean().item(),
-        "others": max(each for (place, part), each in shares.items() if place not in (part, 7)),
+        "others": max(each for (place, part), each in shares.items() if place not in (part, 7, 8)),
     }
 
 
