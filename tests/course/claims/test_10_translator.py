@@ -38,26 +38,33 @@ def test_the_table_has_twenty_seeds_of_each_task():
 
 
 @BOTH
-def test_a_leak_does_not_help_translation_and_lies_about_the_calendar(seeds):
+def test_a_leak_does_not_help_translation_and_pretends_a_calendar(seeds):
     for each in runs("translation", seeds):
-        assert abs(each["random"] - each["days"]) < 0.04 and each["days"] > 0.9
+        assert abs(each["random"] - each["days"]) < 0.04 and each["days"] > 0.8
     found = runs("calendar", seeds)
     for each in found:
-        assert each["random"] > each["days"] + 0.3 and each["days"] < 0.3
-    assert mean(each["days"] for each in found) < 0.22
+        assert each["random"] > each["days"] + 0.4 and each["days"] < 0.25
+    assert mean(each["random"] for each in found) > 0.65
+    assert abs(mean(each["days"] for each in found) - 1 / 7) < 0.05
 
 
 @BOTH
 def test_a_patched_row_changes_its_part_and_no_other(seeds):
     for each in runs("translation", seeds):
-        assert min(each[name] for name in ("weekday", "month", "digit 3", "digit 4")) > 0.9
-        assert each["others"] < 0.2
+        assert min(each["weekday"], each["month"]) > 0.95
+        assert min(each["day 1"], each["day 2"]) > 0.85
+        assert each["others"] < 0.05
 
 
 @BOTH
-def test_the_second_digit_of_the_year_follows_the_first(seeds):
-    for each in runs("translation", seeds):
-        assert each["digit 2 by digit 1"] > each["digit 2"] + 0.3
+def test_the_first_two_digits_of_the_year_change_together(seeds):
+    found = runs("translation", seeds)
+    for each in found:
+        assert each["digit 2 by digit 1"] == pytest.approx(each["digit 1"], abs=0.08)
+        assert each["digit 1 by digit 2"] == pytest.approx(each["digit 2"], abs=0.08)
+    assert sum(each["digit 2 by digit 1"] > each["digit 2"] for each in found) >= 8
+    looks = [each["digit 2 looks at digit 2"] for each in found]
+    assert min(looks) < 0.1 and max(looks) > 0.9
 
 
 @pytest.fixture(scope="module")
