@@ -1,30 +1,47 @@
-"""Train the date translator, evaluate it on held-out days, or translate a date with it."""
+"""Train the date translator, evaluate it, translate with it; or train forty small ones for chapter 10."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import datetime
+import functools
+import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import babel
 import torch
+from babel.dates import format_date
 
 from experiments.command import output_file, provenance, run_command
+from experiments.heads import FOLDER, write_trials
 from polyhead.training import device, is_first_process
 from polyhead.training import train as run_training
+from polyhead_course.models.head_experiments import Trial
 from polyhead_course.models.translation import (
     TARGETS,
+    Pair,
     Translator,
     alignment,
     exact_match,
     held_out_pairs,
+    is_held_out,
     recipe,
+    right_sources,
+    source_tokens,
     training_pairs,
     translate,
 )
+from polyhead_course.models.translation.dates import FORMS, GB_MONTHS, MONTHS, US_MONTHS, WEEKDAYS, YEARS
 from polyhead_course.models.translation.evaluation import KINDS
-from polyhead_course.models.translation.translator import CHECKPOINT, NUM_PAIRS, STEPS
+from polyhead_course.models.translation.translator import CHECKPOINT, END, NUM_PAIRS, START, STEPS
 from polyhead_course.words.language import set_language
+
+SEEDS = *range(10), *range(100, 110)
+# Where the parts of "Friday, November 20, 2026" are among the source's tokens.
+PLACES = {"weekday": 1, "month": 3, "day 1": 4, "day 2": 5} | {
+    f"digit {each}": 6 + each for each in range(1, 5)
+}
 
 
 def train_translator(
@@ -51,6 +68,147 @@ def train_translator(
     command = f"python -m experiments.translator train --steps {steps} --seed {seed}"
     translator.facts = {**provenance(command, plan), **data, "losses": [round(loss, 5) for loss in losses]}
     return translator
+
+
+def korean(day: datetime.date, form: int, target: str) -> Pair:
+    """Make a pair of a day: English in one of the `FORMS`, Korean in a form of Babel's."""
+    words = {
+        "weekday": WEEKDAYS[day.weekday()], "month": MONTHS[day.month - 1], "day": day.day, "year": day.year,
+        "us": US_MONTHS[day.month - 1], "gb": GB_MONTHS[day.month - 1],
+    }  # fmt: skip
+    return Pair(day, FORMS[form].format(**words), "ko", format_date(day, target, locale="ko_KR"))
+
+
+def fit(pairs: Sequence[Pair], everything: Sequence[Pair], steps: int, seed: int) -> Translator:
+    """Train a translator with the vocabularies of all pairs on some of them."""
+    torch.manual_seed(seed)
+    translator = Translator.of(everything)
+    loss = translator.loss(pairs)
+    run_training(translator.model, loss, len(pairs), recipe(steps, seed), report=lambda *_: None)
+    translator.model.eval()
+    return translator
+
+
+def parts(source: Sequence[str], text: str) -> dict[int, str]:
+    """Map the place of a source token to the characters that it decides; none if the text is no date."""
+    found: dict[int, str] = {}
+    try:
+        for _, row, column in right_sources(source, text):
+            found[column] = found.get(column, "") + text[row]
+    except ValueError:
+        return {}
+    return found
+
+
+@torch.no_grad()
+def patched(
+    translator: Translator, pairs: Sequence[Pair], others: Sequence[Pair]
+) -> dict[tuple[int, int], float]:
+    """Put the memory of one token of another date into that of a date, for each token.
+
+    Returns, by the token's place and the place of a part, how often the part becomes that of the other date.
+    """
+    sources = [source_tokens(pair.source, pair.to) for pair in pairs]
+    before, after = (
+        [parts(source, pair.target) for source, pair in zip(sources, each, strict=True)]
+        for each in (pairs, others)
+    )
+    memory, other = (translator.model.encode(translator.ids(each)[0]) for each in (pairs, others))
+    shares = {}
+    for place in range(memory.shape[1]):
+        mixed = memory.clone()
+        mixed[:, place] = other[:, place]
+        ids = torch.full((len(pairs), 1), START)
+        while ids.shape[1] < 20 and not (ids == END).any(dim=1).all():
+            ids = torch.cat((ids, translator.model.decode(ids, mixed)[:, -1:].argmax(dim=-1)), dim=1)
+        texts = ["".join(translator.target.words(row[1:])) for row in ids]
+        written = [parts(source, text) for source, text in zip(sources, texts, strict=True)]
+        for part in before[0]:
+            differ = [number for number, each in enumerate(before) if each[part] != after[number][part]]
+            hits = sum(written[number].get(part) == after[number][part] for number in differ)
+            shares[place, part] = hits / len(differ)
+    return shares
+
+
+@functools.cache
+def full_and_long() -> list[Pair]:
+    """Make the full and the long date of each day."""
+    return [korean(day, form, ("full", "long")[form]) for day in all_days() for form in (0, 1)]
+
+
+def two_centuries(number: int) -> tuple[list[Pair], list[Pair]]:
+    """Give held-out days of the last century and of this one, whose sources have the same kinds of tokens."""
+    chance, days = random.Random(0), [day for day in all_days() if is_held_out(day) and day.day > 9]
+    early = chance.sample([day for day in days if day.year < 2000], number)
+    late = chance.sample([day for day in days if day.year >= 2000], number)
+    return [korean(day, 0, "full") for day in early], [korean(day, 0, "full") for day in late]
+
+
+def all_days(first: int = YEARS[0], last: int = YEARS[-1]) -> list[datetime.date]:
+    """List the days of these years."""
+    ends = datetime.date(first, 1, 1).toordinal(), datetime.date(last, 12, 31).toordinal()
+    return [datetime.date.fromordinal(number) for number in range(ends[0], ends[1] + 1)]
+
+
+def split(
+    pairs: Sequence[Pair], seed: int, shares: tuple[float, float]
+) -> tuple[list[Pair], list[Pair], list[Pair]]:
+    """Hold out a share of the days with all their pairs, then a share of the other pairs."""
+    chance = random.Random(seed)
+    days = sorted({pair.date for pair in pairs})
+    out = set(chance.sample(days, round(shares[0] * len(days))))
+    rest = [pair for pair in pairs if pair.date not in out]
+    chance.shuffle(rest)
+    number = round(shares[1] * len(rest))
+    return rest[number:], rest[:number], [pair for pair in pairs if pair.date in out]
+
+
+def scores(model: Translator, chance: random.Random, **tests: Sequence[Pair]) -> dict[str, float]:
+    """Measure exact match on 500 pairs of each kind at most."""
+    return {
+        name: exact_match(model, chance.sample(list(pairs), min(500, len(pairs))))
+        for name, pairs in tests.items()
+    }
+
+
+def translation(seed: int) -> dict[str, float]:
+    """Train on full and long dates; measure a random split, a split by day, and what patches change."""
+    known, others, days = split(full_and_long(), seed, (0.05, 0.05))
+    known = known[:NUM_PAIRS]
+    seen = {pair.date for pair in known}
+    model = fit(known, known, 300, seed)
+    early, late = two_centuries(100)
+    shares = patched(model, early, late)
+    weights = model.cross_attention(*model.ids(early))[-1].mean(dim=1)  # (100, target_length - 1, 11)
+    looks = weights[:, 1].argmax(dim=-1) == PLACES["digit 2"]
+    return {
+        **scores(
+            model, random.Random(seed), random=[pair for pair in others if pair.date in seen], days=days
+        ),
+        **{name: shares[place, place] for name, place in PLACES.items()},
+        "digit 2 by digit 1": shares[7, 8],
+        "digit 1 by digit 2": shares[8, 7],
+        "digit 2 looks at digit 2": looks.double().mean().item(),
+        "others": max(each for (place, part), each in shares.items() if place not in (part, 7, 8)),
+    }
+
+
+def calendar(seed: int) -> dict[str, float]:
+    """Train on dates of 2026 without weekday to name it; measure a random split and a split by day."""
+    pairs = [korean(day, form, "EEEEE") for day in all_days(2026, 2026) for form in (1, 2, 4, 5)]
+    known, others, days = split(list(dict.fromkeys(pairs)), seed, (0.5, 0.2))
+    model = fit(known, pairs, 600, seed)
+    return scores(model, random.Random(seed), training=known, random=others, days=days)
+
+
+def measure(_: argparse.Namespace) -> None:
+    """Train the small models and write their table."""
+    trials = []
+    for form, run in (("translation", translation), ("calendar", calendar)):
+        for seed in SEEDS:
+            trials.append(Trial(form, [], {"seed": seed, **run(seed)}))
+            print(form, *(f"{name} {value:.2f}" for name, value in trials[-1].measures.items()), flush=True)
+    write_trials(FOLDER / "heads_dates.csv", trials)
 
 
 def train(options: argparse.Namespace) -> None:
@@ -104,6 +262,9 @@ def main(arguments: list[str] | None = None) -> None:
     command = commands.add_parser("evaluate", help="translate all days that were held out")
     command.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
     command.set_defaults(run=evaluate)
+
+    command = commands.add_parser("seeds", help="train forty small models: the table of chapter 10")
+    command.set_defaults(run=measure)
 
     command = commands.add_parser("translate", help='translate a date, such as "Friday, November 20, 2026"')
     command.add_argument("text")

@@ -8,7 +8,9 @@ import pytest
 from torch.testing import assert_close
 
 from experiments import translator
+from experiments.heads import FOLDER
 from experiments.translator import main, train_translator
+from polyhead_course.models.head_experiments import trials
 from polyhead_course.models.translation import TARGETS, Translator, held_out_pairs, load_translator
 from tests.experiments.interruption import first_losses
 
@@ -39,6 +41,16 @@ def test_the_picture_is_in_the_language_of_the_target(tmp_path):
         svg = path.read_text(encoding="utf-8")
         assert svg.startswith("<svg")
         assert all(f">{word}<" in svg for word in (title, "November", "Friday", f"&lt;{to}&gt;"))
+
+
+def test_the_table_of_the_small_models_is_written_like_the_committed_one(tmp_path, monkeypatch, capsys):
+    stored = {(trial.experiment, trial.measures["seed"]): trial.measures for trial in trials("dates")}
+    for task in ("translation", "calendar"):
+        monkeypatch.setattr(translator, task, lambda seed, task=task: stored[task, seed])
+    monkeypatch.setattr(translator, "FOLDER", tmp_path)
+    main(["seeds"])
+    assert (tmp_path / "heads_dates.csv").read_bytes() == (FOLDER / "heads_dates.csv").read_bytes()
+    assert len(capsys.readouterr().out.splitlines()) == 40
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class Trial(NamedTuple):
 
 
 def trials(table: str) -> list[Trial]:
-    """Read a committed table: "minilm", "translator" or "dropout".
+    """Read a committed table, such as "minilm", "translator" or "dates".
 
     >>> trials("minilm")[0].experiment
     'tf-idf'
