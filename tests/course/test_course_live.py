@@ -137,7 +137,7 @@ def test_clocks_turn_together_or_apart_and_the_score_sees_the_distance(window: B
         data = come_near(seen, "clocks")
         shown = seen.page.evaluate(CLOCKS, states)
         assert seen.problems() == []
-    q, k = (torch.view_as_complex(torch.tensor(data[name]).view(2, 2)) for name in ("query", "key"))
+    q, k = (torch.view_as_complex(torch.tensor(data[name]).double().view(2, 2)) for name in ("query", "key"))
     places = data["positions"]
     for (m, n, together), (positions, now) in zip(states, shown, strict=True):
         if together:

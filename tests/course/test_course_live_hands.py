@@ -190,7 +190,7 @@ SHOWN = {
 }
 FIRST = {
     "atlas": ".live-atlas button",
-    "backwards": ".live-copier button",
+    "backwards": ".live-memories button:nth-child(2)",
     "cache": ".live-buttons button:nth-child(2)",
     "clocks": ".live-buttons button",
     "copier": ".live-copier button",

@@ -95,14 +95,23 @@ NAMES |= {
         "<ko>",
     ),
 }
-# Papers and public threads, by a name with a year or number: "Shazeer 2020", "keras 23038".
+# Papers and public threads, by a name with a year or number: "Shazeer 2020", "keras 23038", "Press et al."
 NAMES |= {
     name
-    for chapter in (ROOT / "chapters").glob("*/1[23]-*.md")
+    for chapter in (ROOT / "chapters").glob("*/*.md")
     for name in re.findall(
-        r"\[([A-Z][^\]]* \d+|[\w.-]+[ ，]\d+)\]\(https:", chapter.read_text(encoding="utf-8")
+        r"\[([A-Z][^\]]* (?:\d{4}|al\.)|[\w.-]+[ ，#]\d+)\]\(https:", chapter.read_text(encoding="utf-8")
     )
 }
+# Models, code and forms that chapters 4 to 8, 10 and 13 name, and the dates and words of chapter 10.
+NAMES |= {
+    *("num_tokens,", "(batch, 1,", "einsum", "(rotary positions,", "（rotary positions，", "MLM"),
+    *("BERT、GPT-2", "Llama、Qwen", "Llama, Qwen", "Post-norm", "post-norm", "Pre-norm", "pre-norm"),
+    *("Sutskever, Vinyals, Le", "BERT（2018）", "BERT(2018)", "GPT（2018）、Llama（2023）", "GPT(2018), Llama(2023)"),
+    *("Whisper", "Latent diffusion", "Llama 3.2 Vision", "Perceiver", "Babel", "BLEU", "Novembre", "March", "Nov"),
+    *("3 May 2044", "May 3, 2044", "November 20, 2026 →", "Monday, March 15, 1993", "Friday, Nov 20, 2026"),
+    *("healthy", "undecided", "ill"),
+}  # fmt: skip
 # Chapters 9 and 14 talk with a model that reads and writes English, in italics.
 NAMES |= {
     *("GGUF", "The capital of France is …", "（logit lens，", "（induction circuit，"),
