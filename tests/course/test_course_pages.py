@@ -106,9 +106,11 @@ NAMES |= {
 # Models, code and forms that chapters 4 to 8, 10 and 13 name, and the dates and words of chapter 10.
 NAMES |= {
     *("num_tokens,", "(batch, 1,", "einsum", "(rotary positions,", "（rotary positions，", "MLM"),
-    *("BERT、GPT-2", "Llama、Qwen", "Llama, Qwen", "Post-norm", "post-norm", "Pre-norm", "pre-norm"),
-    *("Sutskever, Vinyals, Le", "BERT（2018）", "BERT(2018)", "GPT（2018）、Llama（2023）", "GPT(2018), Llama(2023)"),
-    *("Whisper", "Latent diffusion", "Llama 3.2 Vision", "Perceiver", "Babel", "BLEU", "Novembre", "March", "Nov"),
+    *("BERT、GPT-2", "BERT, GPT-2", "Llama、Qwen", "Llama, Qwen", "Post-norm", "post-norm", "Pre-norm", "pre-norm"),
+    *("Sutskever, Vinyals, Le", "BERT（2018）", "BERT(2018)"),
+    *("GPT（2018）、Llama（2023）", "GPT(2018), Llama(2023)"),
+    *("Whisper", "Latent diffusion", "Llama 3.2 Vision", "Perceiver", "Babel", "BLEU"),
+    *("Novembre", "March", "Nov"),
     *("3 May 2044", "May 3, 2044", "November 20, 2026 →", "Monday, March 15, 1993", "Friday, Nov 20, 2026"),
     *("healthy", "undecided", "ill"),
 }  # fmt: skip

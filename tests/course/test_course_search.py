@@ -14,7 +14,7 @@ SAME = {
     "nn.ModuleList": "03-many-heads#module-list",
     "RoPE": "05-positions#rotary",
     "GPT-2": "07-decoder#gpt2",
-    "NaN": "questions#why-nan",
+    "NaN": "13-bug-clinic#padding-law",
     "ALiBi": "05-positions",
     "is_causal": "09-generation#cache-mask",
     "cross-attention": "08-cross-attention",
