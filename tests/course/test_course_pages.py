@@ -106,7 +106,8 @@ NAMES |= {
 # Models, code and forms that chapters 4 to 8, 10 and 13 name, and the dates and words of chapter 10.
 NAMES |= {
     *("num_tokens,", "(batch, 1,", "einsum", "(rotary positions,", "（rotary positions，", "MLM"),
-    *("BERT、GPT-2", "BERT, GPT-2", "Llama、Qwen", "Llama, Qwen", "Post-norm", "post-norm", "Pre-norm", "pre-norm"),
+    *("BERT、GPT-2", "BERT, GPT-2", "Llama、Qwen", "Llama, Qwen", "Post-norm"),
+    *("post-norm", "Pre-norm", "pre-norm"),
     *("Sutskever, Vinyals, Le", "BERT（2018）", "BERT(2018)"),
     *("GPT（2018）、Llama（2023）", "GPT(2018), Llama(2023)"),
     *("Whisper", "Latent diffusion", "Llama 3.2 Vision", "Perceiver", "Babel", "BLEU"),
