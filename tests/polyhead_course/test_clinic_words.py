@@ -32,7 +32,7 @@ def test_it_prints_in_the_language_that_is_set_when_it_is_printed():
         set_language(code)
         printed = str(diagnosis)
         assert printed.startswith(text("check.mask_inverted") + "\n  query = [[[")
-        assert f"{text('clinic.expected')} = [[[" in printed
+        assert f"\n  {text('clinic.expected')} = " in printed
         assert text("clinic.section", section="02-masks.ipynb#polarity") in printed
         assert "https://github.com/rasbt/LLMs-from-scratch/issues/1061" in printed
         assert "[02-masks.ipynb#polarity](02-masks.ipynb#polarity)" in diagnosis._repr_markdown_()

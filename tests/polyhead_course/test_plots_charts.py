@@ -87,6 +87,7 @@ CURVES = {
     ),
     "echoes": (
         lambda: plots.echoes({"learned": [[1, 0.5]], "rotary": [[1, 0.75, 0], [1, 1, 0.25]]}, 5, trained=10),
+        float, float,
         [{GREY: [(2.5, 1), (7.5, 0.5)], BLUE: [(2.5, 1), (7.5, 1), (12.5, 0.25)]}],
     ),
 }  # fmt: skip
