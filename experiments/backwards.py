@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from experiments.cells import run_cells
 from experiments.command import run_command
 from experiments.heads import FOLDER, report, write_trials
 from polyhead_course.models.head_experiments import Trial
 
-CHAPTER = Path(__file__).parents[1] / "chapters/en/08-cross-attention.md"
-CELLS = (
-    "setup",
-    "words",
-    "word-lists",
-    "training-functions",
-    "learn-code",
-    "decoder-alone-code",
-    "ablation-models",
-)
 SEEDS = *range(10), *range(100, 110)
 FORMS = {  # the function that makes the model, the one that runs it, the steps
     "encoder and decoder": ("make_model", "both_halves", 350),
@@ -37,12 +26,10 @@ FORMS = {  # the function that makes the model, the one that runs it, the steps
 
 def page() -> dict[str, Any]:
     """Run the cells of the chapter that define its models and its training."""
-    names: dict[str, Any] = {}
-    text = CHAPTER.read_text(encoding="utf-8")
-    for cell in CELLS:
-        (block,) = re.findall(rf"^```{{code-cell}} ipython3\n:id: {cell}\n(.*?)^```", text, re.M | re.S)
-        exec(re.sub(r"^:tags:.*\n", "", block, flags=re.M).split("\n\n\nn = ")[0], names)
-    return names
+    return run_cells(
+        "08-cross-attention", "setup", "words", "word-lists", "training-functions", "learn-code",
+        "decoder-alone-code", ("ablation-models", "n = "),
+    )  # fmt: skip
 
 
 def trained(names: dict[str, Any], form: str, seed: int) -> tuple[nn.Module, Callable[..., Any], list[float]]:

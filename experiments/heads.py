@@ -268,6 +268,31 @@ def write_trials(path: Path, trials: Sequence[Trial]) -> None:
             table.writerow({"experiment": trial.experiment, "off": format_heads(trial.off), **values})
 
 
+def seed_measures(
+    table: str, experiment: str, seeds: Collection[int], **equal: float
+) -> list[dict[str, float]]:
+    """Read the rows of a committed table in which no head is off: one for each seed.
+
+    Args:
+        table: Its name, such as "backwards".
+        experiment: The rows' experiment.
+        seeds: Their seeds.
+        equal: Measures that they have, such as `layers=2`.
+
+    Raises:
+        ValueError: A seed has no such row, or several.
+    """
+    found = [
+        t.measures
+        for t in head_experiments.trials(table)
+        if t.experiment == experiment and not t.off and t.measures["seed"] in seeds
+    ]
+    found = [row for row in found if equal.items() <= row.items()]
+    if sorted(row["seed"] for row in found) != sorted(seeds):
+        raise ValueError(f"expected one row of {experiment!r} in {table!r} for each of {seeds}, got {found}")
+    return found
+
+
 def measure(options: argparse.Namespace) -> None:
     """Write the tables."""
     for name in options.tables:

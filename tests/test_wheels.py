@@ -119,7 +119,12 @@ def test_what_is_heavy_is_needed_by_few(folder: Path) -> None:
         (
             "polyhead_course",
             "",
-            ["polyhead_course.theme", "polyhead_course.pdf", "polyhead_course.fonts.subset"],
+            [
+                "polyhead_course.theme",
+                "polyhead_course.pdf",
+                "polyhead_course.fonts.subset",
+                "polyhead_course.handouts",
+            ],
         ),
         ("polyhead_course", "site", []),
     ],

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-PAGE = Path(__file__).parents[3] / "chapters/en/01-single-head.md"
+from experiments.cells import run_cells
+
 SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
 
 
 @pytest.fixture(scope="module")
 def page() -> dict[str, Any]:
     """The names that the page's cells define, up to where each one runs its experiment."""
-    names: dict[str, Any] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    for cell in ("setup", "tokens-to-vectors-code", "step-project", "five-lines", "learn-code"):
-        exec(code(text, cell), names)
-    for cell, until in (
-        ("variance-table", "\n\n\nfor"),
-        ("scaling-figure", "\n\n\ntorch"),
-        ("solution-no-scale-code", "\n\n\nfor"),
-    ):
-        exec(code(text, cell).split(until)[0], names)
-    return names
-
-
-def code(text: str, cell: str) -> str:
-    (block,) = re.findall(
-        rf"^```{{code-cell}} ipython3\n(?:---\n)?:?id: {cell}\n(.*?)^```", text, re.M | re.S
-    )
-    return re.sub(r"^:tags:.*\n|\A(?s:.*)^---\n", "", block, flags=re.M)
+    return run_cells(
+        "01-single-head", "setup", "tokens-to-vectors-code", "step-project", "five-lines", "learn-code",
+        ("variance-table", "for"), ("scaling-figure", "torch"), ("solution-no-scale-code", "for"),
+    )  # fmt: skip
 
 
 def test_every_start_finds_the_place(page):

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import math
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-PAGE = Path(__file__).parents[3] / "chapters/en/02-masks.md"
+from experiments.cells import run_cells
+
 SEEDS = range(100, 110)  # the page shows seeds 0 to 9
-CELLS = ("setup", "minus-infinity-code", "causal-code", "attention-with-mask", "guess-code")
 
 
 @pytest.fixture(scope="module")
 def page() -> dict[str, Any]:
     """The names that the page's cells define, up to the one that trains ten heads."""
-    names: dict[str, Any] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    for cell in CELLS:
-        (block,) = re.findall(
-            rf"^```{{code-cell}} ipython3\n(?:---\n)?:?id: {cell}\n(.*?)^```", text, re.M | re.S
-        )
-        exec(re.sub(r"^:tags:.*\n|\A(?s:.*)^---\n", "", block, flags=re.M), names)
-    return names
+    return run_cells(
+        "02-masks", "setup", "minus-infinity-code", "causal-code", "attention-with-mask", "guess-code"
+    )
 
 
 def results(page: dict[str, Any], seed: int, mask: torch.Tensor | None) -> tuple[float, float, torch.Tensor]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from experiments.cells import cell_sources, run_cells
 from polyhead import causal_mask
 
-PAGE = Path(__file__).parents[3] / "chapters/en/04-heads-in-parallel.md"
+CHAPTER = "04-heads-in-parallel"
 SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
 LAYERS = ("layer A", "layer B")
 
@@ -20,24 +20,10 @@ LAYERS = ("layer A", "layer B")
 @pytest.fixture(scope="module")
 def page() -> dict[str, Any]:
     """The names that the page's cells define, up to where each one runs its experiment."""
-    names: dict[str, Any] = {"n": 8, "h": 4, "d_k": 8}
-    text = PAGE.read_text(encoding="utf-8")
-    for cell, until in (
-        ("setup", "\n\n\n#"),
-        ("view-losses", "\ncurves = "),
-        ("view-tests", "\n\n\ntorch"),
-        ("parallel-class", "\n\n\n#"),
-        ("solution-ablation-code", "\n\n\nmask"),
-    ):
-        exec(code(text, cell).split(until)[0], names)
-    return names
-
-
-def code(text: str, cell: str) -> str:
-    (block,) = re.findall(
-        rf"^```{{code-cell}} ipython3\n(?:---\n)?:?id: {cell}\n(.*?)^```", text, re.M | re.S
-    )
-    return re.sub(r"^:tags:.*\n|\A(?s:.*)^---\n", "", block, flags=re.M)
+    return run_cells(
+        CHAPTER, "setup", ("view-losses", "curves = "), ("view-tests", "torch"),
+        "parallel-class", ("solution-ablation-code", "mask"), names={"n": 8, "h": 4, "d_k": 8},
+    )  # fmt: skip
 
 
 def test_both_layers_learn_to_write_backwards_and_b_is_later(page):
@@ -84,7 +70,7 @@ def past_moves(page: dict[str, Any], layer: torch.nn.Module, num_tokens: int) ->
 
 
 def test_a_mask_that_lands_on_the_heads_leaks_or_fails(page):
-    source = code(PAGE.read_text(encoding="utf-8"), "parallel-class")
+    source = cell_sources(CHAPTER)["parallel-class"]
     wrong = dict(page)
     exec(source.replace("mask.unsqueeze(-3)", "mask[:, None]"), wrong)
     for seed in SEEDS:

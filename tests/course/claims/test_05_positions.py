@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +10,10 @@ import torch
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
 import polyhead
+from experiments.cells import run_cells
+from experiments.heads import seed_measures
 from polyhead_course.models.echo import METHODS, TRAINED, accuracy, train
-from polyhead_course.models.head_experiments import trials
 
-PAGE = Path(__file__).parents[3] / "chapters/en/05-positions.md"
-BOTH = pytest.mark.parametrize("seeds", [range(10), range(100, 110)], ids=["written", "held_out"])
 GUESSING = 1 / 16
 
 
@@ -28,32 +25,17 @@ def double():
     torch.set_default_dtype(torch.float32)
 
 
-def code(cell: str) -> str:
-    (block,) = re.findall(
-        rf"^```{{code-cell}} ipython3\n(?:---\n)?:?id: {cell}\n(.*?)^```",
-        PAGE.read_text(encoding="utf-8"),
-        re.M | re.S,
-    )
-    return re.sub(r"^:tags:.*\n|\A(?s:.*)^---\n", "", block, flags=re.M)
-
-
 def page(*cells: str) -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    for cell in cells:
-        exec(code(cell), names)
-    return names
+    return run_cells("05-positions", *cells)
 
 
 def runs(method, layers, seeds):
     """By the first position of five: the shares of right letters, one for each seed."""
-    found = [t.measures for t in trials("echo") if t.experiment == method]
-    found = [each for each in found if each["layers"] == layers and each["seed"] in seeds]
-    assert len(found) == 10
+    found = seed_measures("echo", method, seeds, layers=layers)
     firsts = range(0, TRAINED if method == "learned" else 4 * TRAINED, 5)
     return {first: [each[str(first)] for each in found] for first in firsts}
 
 
-@BOTH
 @pytest.mark.parametrize("method", ["learned", "sinusoidal", "rotary"])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_all_but_alibi_are_right_at_the_positions_of_the_training(method, layers, seeds):
@@ -61,7 +43,6 @@ def test_all_but_alibi_are_right_at_the_positions_of_the_training(method, layers
     assert min(share for first in range(0, TRAINED, 5) for share in found[first]) > 0.95
 
 
-@BOTH
 def test_sinusoidal_positions_fail_right_behind_the_training(seeds):
     found = runs("sinusoidal", 1, seeds)
     assert max(share for first in range(20, 80, 5) for share in found[first]) < 0.305
@@ -69,7 +50,6 @@ def test_sinusoidal_positions_fail_right_behind_the_training(seeds):
         assert sorted(found[first])[-3] < 0.15
 
 
-@BOTH
 def test_rotary_positions_reach_half_a_length_further_and_then_guess(seeds):
     found = runs("rotary", 1, seeds)
     assert min(found[20] + found[25]) > 0.985
@@ -77,7 +57,6 @@ def test_rotary_positions_reach_half_a_length_further_and_then_guess(seeds):
         assert max(found[first]) < 0.1
 
 
-@BOTH
 def test_alibi_stays_where_it_is_and_two_layers_lift_it(seeds):
     one, two = runs("ALiBi", 1, seeds), runs("ALiBi", 2, seeds)
     assert all(0.55 < share < 0.69 for first in range(20, 80, 5) for share in one[first])
@@ -90,11 +69,7 @@ def test_alibi_stays_where_it_is_and_two_layers_lift_it(seeds):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_stored_table_is_that_of_the_training(method):
     found = accuracy(train(method, seed=103), TRAINED if method == "learned" else 4 * TRAINED)
-    stored = next(
-        t.measures
-        for t in trials("echo")
-        if t.experiment == method and t.measures["layers"] == 1 and t.measures["seed"] == 103
-    )
+    (stored,) = seed_measures("echo", method, [103], layers=1)
     for first in (5, 15, *(() if method == "learned" else (25, 45, 75))):
         share = found[first - 1 : first + 4].mean().item()
         assert share == pytest.approx(stored[str(first)], abs=0.08), first
@@ -105,7 +80,6 @@ def test_the_learned_table_ends():
         accuracy(train("learned", seed=0, steps=1), TRAINED + 1)
 
 
-@BOTH
 def test_without_positions_the_first_token_can_only_be_guessed(double, seeds):
     names = page("setup", "solution-ablation-code")
     assert all(1.55 < names["train"](steps=81, seed=seed) < 1.68 for seed in seeds)

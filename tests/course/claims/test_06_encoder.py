@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import jaxtyping
 import pytest
-import torch
 
-PAGE = Path(__file__).parents[3] / "chapters/en/06-encoder.md"
+from experiments.cells import run_cells
+
 SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
 
 
 @pytest.fixture(scope="module")
-def page() -> Any:
+def page() -> Iterator[dict[str, Any]]:
     """The names that the page's cells define, up to where each one runs its experiment."""
     jaxtyping.config.update("jaxtyping_disable", True)  # the tests' own checks take their time
-    names: dict[str, Any] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    for cell, until in (
-        ("setup", "\ntransformers"), ("texts-code", "\nprint"), ("filler-code", "\0"), ("model-code", "\0"),
-        ("train-code", "\0"), ("fill-code", "\nboth"), ("both-ways-code", "\nbefore"), ("cls-code", "\nfor"),
-        ("layer-code", "\0"), ("stacks", "\0"), ("solution-ablation-code", "\nprint"),
-    ):  # fmt: skip
-        exec(code(text, cell).split(until)[0], names)
-    yield names
-    torch.set_default_dtype(torch.float32)
+    yield run_cells(
+        "06-encoder", "setup", ("texts-code", "print"), "filler-code", "model-code",
+        "train-code", ("fill-code", "both"), ("both-ways-code", "before"), ("cls-code", "for"),
+        "layer-code", "stacks", ("solution-ablation-code", "print"),
+    )  # fmt: skip
     jaxtyping.config.update("jaxtyping_disable", False)
-
-
-def code(text: str, cell: str) -> str:
-    (block,) = re.findall(rf"^```{{code-cell}} ipython3\n:id: {cell}\n(.*?)^```", text, re.M | re.S)
-    return re.sub(r"^:tags:.*\n", "", block, flags=re.M)
 
 
 def test_with_both_sides_every_country_is_found_and_the_sentence_is_summed_up(page):

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-PAGE = Path(__file__).parents[3] / "chapters/en/07-decoder.md"
+from experiments.cells import run_cells
+
 SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[dict[str, Any]]:
+def page() -> dict[str, Any]:
     """The names that the page's cells define, up to where a cell runs its experiment."""
-    names: dict[str, Any] = {}
-    text, dtype = PAGE.read_text(encoding="utf-8"), torch.get_default_dtype()
-    for cell, until in (
-        ("setup", None), ("names-code", None), ("next-token-code", None), ("write-code", None),
-        ("train-code", None), ("names-written", "\n\n\ndef look"), ("unmasked-code", "\n\n\nwatched"),
-        ("exercise-strict-code", "\n\n\nprint"), ("solution-strict-code", "\n\n\nprint"),
-    ):  # fmt: skip
-        (block,) = re.findall(
-            rf"^```{{code-cell}} ipython3\n(?:---\n)?:?id: {cell}\n(.*?)^```", text, re.M | re.S
-        )
-        code = re.sub(r"^:tags:.*\n|\A(?s:.*)^---\n", "", block, flags=re.M)
-        exec(code.split(until)[0] if until else code, names)
-    yield names
-    torch.set_default_dtype(dtype)
+    return run_cells(
+        "07-decoder", "setup", "names-code", "next-token-code", "write-code", "train-code",
+        ("names-written", "def look"), ("unmasked-code", "watched"), ("exercise-strict-code", "print"),
+        ("solution-strict-code", "print"),
+    )  # fmt: skip
 
 
 def perplexities(page: dict[str, Any], model: torch.nn.Module) -> tuple[float, float]:

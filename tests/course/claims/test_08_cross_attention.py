@@ -9,38 +9,29 @@ import pytest
 import torch
 
 from experiments.backwards import FORMS, on_place, page, trained
+from experiments.heads import seed_measures
 from polyhead_course.models.head_experiments import trials
-
-BOTH = pytest.mark.parametrize("seeds", [range(10), range(100, 110)], ids=["written", "held_out"])
 
 
 def runs(form, seeds, key):
-    found = [t.measures for t in trials("backwards") if t.experiment == form]
-    found = [measures[key] for measures in found if measures["seed"] in seeds]
-    assert len(found) == 10
-    return found
+    return [each[key] for each in seed_measures("backwards", form, seeds)]
 
 
 @pytest.fixture(scope="module")
 def cells():
-    """The names of the page; its number type is the default only here."""
-    before = torch.get_default_dtype()
-    yield page()
-    torch.set_default_dtype(before)
+    """The names of the page."""
+    return page()
 
 
-@BOTH
 def test_an_encoder_and_a_decoder_learn_to_write_backwards(seeds):
     assert min(runs("encoder and decoder", seeds, "exact")) > 0.97
 
 
-@BOTH
 def test_every_head_looks_at_the_letter_to_write(seeds):
     assert min(runs("encoder and decoder", seeds, "lowest head")) > 0.7
     assert max(runs("encoder and decoder", seeds, "highest head")) < 0.9
 
 
-@BOTH
 def test_a_decoder_alone_learns_it_too_and_more_slowly(seeds):
     together, alone = (runs(form, seeds, "exact") for form in ("encoder and decoder", "decoder alone"))
     assert mean(alone) < 0.95 < min(together)
@@ -51,7 +42,6 @@ def test_a_decoder_alone_learns_it_too_and_more_slowly(seeds):
     )
 
 
-@BOTH
 def test_without_the_memory_nothing_is_known_of_the_word(seeds, cells):
     lengths = torch.tensor([len(word) for word in cells["train"]])
     share, n = torch.bincount(lengths)[3:] / len(lengths), torch.arange(3, 7)
@@ -61,12 +51,10 @@ def test_without_the_memory_nothing_is_known_of_the_word(seeds, cells):
     assert max(runs("no memory", seeds, "exact")) == 0
 
 
-@BOTH
 def test_without_positions_whole_words_are_luck(seeds):
     assert 0 < max(runs("no positions", seeds, "exact")) < 0.08
 
 
-@BOTH
 def test_an_untrained_model_repeats_what_it_is_given(seeds, cells):
     for seed in seeds:
         model = cells["make_model"](seed)
@@ -82,9 +70,7 @@ def test_an_untrained_model_repeats_what_it_is_given(seeds, cells):
 def test_the_stored_table_is_that_of_the_training(cells):
     form, seed = "encoder and decoder", 103
     model, run, losses = trained(cells, form, seed)
-    stored = next(
-        t.measures for t in trials("backwards") if (t.experiment, t.measures["seed"]) == (form, seed)
-    )
+    (stored,) = seed_measures("backwards", form, [seed])
     assert losses[0] == pytest.approx(stored["loss 0"], rel=1e-4)
     assert cells["exact_match"](model, run) == pytest.approx(stored["exact"], abs=0.03)
     highest = on_place(cells, model, alone=False).max().item()

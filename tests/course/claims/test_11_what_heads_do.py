@@ -7,28 +7,22 @@ from statistics import mean
 import pytest
 import torch
 
+from experiments.heads import seed_measures
 from polyhead.heads import ablate, all_heads
 from polyhead_course.models.head_experiments import trials
 from polyhead_course.models.induction import accuracy, attention_only, load_copier, texts, train
 
-BOTH = pytest.mark.parametrize("seeds", [range(10), range(100, 110)], ids=["written", "held_out"])
-
 
 def runs(form, seeds):
-    found = [t.measures for t in trials("induction") if t.experiment == form and not t.off]
-    found = [measures for measures in found if measures["seed"] in seeds]
-    assert len(found) == 10
-    return found
+    return seed_measures("induction", form, seeds)
 
 
-@BOTH
 def test_two_heads_copy_one_after_the_other_and_not_side_by_side(seeds):
     assert min(each["accuracy"] for each in runs("two layers", seeds)) > 0.95
     assert max(each["accuracy"] for each in runs("one layer", seeds)) < 0.25
     assert max(each["accuracy"] for each in runs("one layer, longer", seeds)) < 0.35
 
 
-@BOTH
 def test_the_first_head_looks_back_and_the_second_after_the_copy(seeds):
     for each in runs("two layers", seeds):
         assert min(each["previous"], each["induction"]) > 0.9
@@ -36,7 +30,6 @@ def test_the_first_head_looks_back_and_the_second_after_the_copy(seeds):
         assert each["two later"] > 0.9 and each["patched"] < 0.2
 
 
-@BOTH
 def test_dropout_makes_heads_that_can_be_spared(seeds):
     means = {}
     for form in ("without dropout", "with dropout"):
@@ -49,7 +42,6 @@ def test_dropout_makes_heads_that_can_be_spared(seeds):
     assert sorted(means["without dropout"])[-2] < min(means["with dropout"])  # 9 of 10 are below all others
 
 
-@BOTH
 def test_heads_chosen_on_half_of_the_queries_cost_less_than_random_ones_on_the_others(seeds):
     found = [t.measures for t in trials("halves") if t.measures["draw"] in seeds]
     assert len(found) == 10

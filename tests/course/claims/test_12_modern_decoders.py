@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from polyhead_course.figures.live import cache
+from experiments.cells import run_cells
+from polyhead_course.figures import live
 
-CHAPTER = Path(__file__).parents[3] / "chapters" / "en" / "12-modern-decoders.md"
-TEXT = CHAPTER.read_text(encoding="utf-8")
-SHORT = r"```\{code-cell\} ipython3\n:id: (\S+)\n(?::tags:[^\n]*\n)?(.*?)```"
-LONG = r"```\{code-cell\} ipython3\n---\nid: (\S+)\n.*?\n---\n(.*?)```"
-CELLS = dict(re.findall(SHORT, TEXT, re.S) + re.findall(LONG, TEXT, re.S))
 Effects = dict[str, list[tuple[float, float]]]
 SCORES_ONLY = {
     "neighbours as pairs", "base 1,000,000", "no rotation", "QK-norm over all heads", "no QK-norm",
@@ -23,22 +16,19 @@ SCORES_ONLY = {
 
 
 @pytest.fixture(scope="module")
-def chapter() -> Any:
+def chapter() -> dict[str, Any]:
     """The names that the chapter's cells define."""
-    names: dict[str, Any] = {}
-    before = torch.get_default_dtype()
-    wanted = ("setup", "rms-norm-code", "swiglu-code", "gqa-code", "modern-by-hand", "modern-code")
-    for cell in (*wanted, "parity-code", "wrong-code"):
-        exec(compile(CELLS[cell], cell, "exec"), names)
-    yield names
-    torch.set_default_dtype(before)
+    return run_cells(
+        "12-modern-decoders", "setup", "rms-norm-code", "swiglu-code", "gqa-code", "modern-by-hand",
+        "modern-code", "parity-code", "wrong-code",
+    )  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[range(10), range(100, 110)], ids=["dev", "held-out"])
-def effects(request: pytest.FixtureRequest, chapter: dict[str, Any]) -> Effects:
+@pytest.fixture(scope="module")
+def effects(seeds: range, chapter: dict[str, Any]) -> Effects:
     """For each mistake and seed, the largest error at the first token and the share of equal choices."""
     found: Effects = {name: [] for name in chapter["mistakes"]}
-    for seed in request.param:
+    for seed in seeds:
         model, text = chapter["real_model"]("Qwen3", seed)
         right = chapter["modern"](model.state_dict(), text)
         assert (right - model(text).logits).abs().max() < 1e-5
@@ -65,7 +55,8 @@ def test_a_wrong_base_keeps_most_choices_and_a_wrong_eps_all(effects: Effects) -
 
 
 def test_the_figure_has_the_cache_that_the_library_fills(chapter: dict[str, Any]) -> None:
-    code = CELLS["cache-figure"].split("live.cache")[0]
-    exec(compile("from polyhead_course.figures import live\n" + code, "cache-figure", "exec"), chapter)
-    layers, heads, kv_heads, head_dim = cache({"Qwen3 0.6B": [28, 16, 8, 128]}).data["models"]["Qwen3 0.6B"]
-    assert (chapter["cache"].num_bytes, heads) == (2 * layers * kv_heads * head_dim * 2, 16)
+    names = {**chapter, "live": live}
+    cached = run_cells("12-modern-decoders", ("cache-figure", "live.cache"), names=names)["cache"]
+    figure = live.cache({"Qwen3 0.6B": [28, 16, 8, 128]})
+    layers, heads, kv_heads, head_dim = figure.data["models"]["Qwen3 0.6B"]
+    assert (cached.num_bytes, heads) == (2 * layers * kv_heads * head_dim * 2, 16)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,28 +10,16 @@ from torch import nn
 
 import polyhead
 from attention_clinic import laws, planted
-
-PAGE = Path(__file__).parents[3] / "chapters/en/13-bug-clinic.md"
-BOTH = pytest.mark.parametrize("seeds", [range(10), range(100, 110)], ids=["written", "held_out"])
+from experiments.cells import run_cells
 
 
 @pytest.fixture(scope="module")
-def page() -> Any:
+def page() -> dict[str, Any]:
     """The names that the page's cells define, up to where each one runs its experiment."""
-    names: dict[str, Any] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    before = torch.get_default_dtype(), torch.get_num_threads()
-    for cell, until in (
-        ("setup", "\n\n\ndef cell"),
-        ("silent-probe", "\n\n\nfor"),
-        ("diagnose-code", "\ntorch.set_default"),
-        ("stranger-code", "\ntorch.manual_seed"),
-    ):
-        (block,) = re.findall(rf"^```{{code-cell}} ipython3\n:id: {cell}\n(.*?)^```", text, re.M | re.S)
-        exec(re.sub(r"^:tags:.*\n", "", block).split(until)[0], names)
-    yield names
-    torch.set_default_dtype(before[0])
-    torch.set_num_threads(before[1])
+    return run_cells(
+        "13-bug-clinic", ("setup", "def cell"), ("silent-probe", "for"),
+        ("diagnose-code", "torch.set_default"), ("stranger-code", "torch.manual_seed"),
+    )  # fmt: skip
 
 
 def test_view_makes_a_loss_that_is_better_than_possible(page):
@@ -45,7 +31,6 @@ def test_view_makes_a_loss_that_is_better_than_possible(page):
         assert page["moved"](model, place=7, length=8) == "····××××"
 
 
-@BOTH
 def test_a_leak_of_a_stranger_is_seen_at_one_place_and_not_at_another(page, seeds):
     prophet = page["prophet"]
     for seed in seeds:
