@@ -240,7 +240,6 @@ RIGHT = {
     checks.sees_future: [future_test(), lambda *inputs: torch.tensor(future_test()(*inputs))],
     checks.greedy: [decoding(), lambda *inputs: decoding()(*inputs).int().long()],
     checks.rotary_positions: rotary_answers.RIGHT,
-    checks.learning_rates: learning_answers.RATES_RIGHT,
     checks.exact_match: learning_answers.EXACT_RIGHT,
     checks.mean_reciprocal_rank: removal_answers.RANK_RIGHT,
     checks.pruned_rows: removal_answers.ROWS_RIGHT,
@@ -265,8 +264,6 @@ RIGHT = {
     checks.encoder_layer: [layer(), lambda *inputs: (layer()(*inputs), None)],
     checks.sinusoidal_positions: [waves(right_speed), lambda length, size:
         polyhead.SinusoidalPositions(size)(torch.zeros(length, size))],
-    checks.rms_norm: [lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], weight, eps), lambda x, weight,
-        eps: weight * (x / (x.pow(2).mean(-1, keepdim=True) + eps) ** 0.5)],
     checks.window_mask: [band(0, 1)],
     checks.repeat_kv: [lambda x, groups: x[:, torch.arange(x.shape[1] * groups) // groups]],
     checks.cross_attention: [crossed(0, 1, masked=True), lambda x, m, seen, a: a(x, m, m, seen[:,
@@ -294,7 +291,6 @@ WRONG = {
         ("greedy_least", decoding(sign=-1)),
     ],
     checks.rotary_positions: rotary_answers.WRONG,
-    checks.learning_rates: learning_answers.RATES_WRONG,
     checks.exact_match: learning_answers.EXACT_WRONG,
     checks.mean_reciprocal_rank: removal_answers.RANK_WRONG,
     checks.pruned_rows: removal_answers.ROWS_WRONG,
@@ -369,13 +365,6 @@ WRONG = {
         ("waves_to_the_end", waves(lambda pair, dim, size: pair / (size - 2))),
         ("waves_odd", waves(lambda pair, dim, size: dim / size)),
         ("waves_speed", waves(lambda pair, dim, size: 2 * dim / size)),
-    ],
-    checks.rms_norm: [
-        ("rms_mean", lambda x, weight, eps: F.layer_norm(x, x.shape[-1:], weight, None, eps)),
-        ("rms_eps", lambda x, weight, eps: weight * x / x.pow(2).mean(-1, keepdim=True) ** 0.5),
-        ("rms_axis", lambda x, weight, eps: weight * x * (x.pow(2).mean(1, keepdim=True) + eps).rsqrt()),
-        ("rms_no_weight", lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], None, eps)),
-        ("rms_offset", lambda x, weight, eps: F.rms_norm(x, x.shape[-1:], 1 + weight, eps)),
     ],
     checks.window_mask: [
         ("window_one_more", band(0, 0)),

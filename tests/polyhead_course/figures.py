@@ -18,7 +18,6 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.plots.drawing import BLUE, INK
 from polyhead_course.figures.plots.matrices import HEAD_KINDS
 from polyhead_course.words import sentence
-from polyhead_course.words.language import terminology
 
 X = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])
 Q = torch.tensor([[2.0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 2], [2, 0, 0, 2]])
@@ -35,7 +34,6 @@ PADDING = padding_mask(torch.tensor([4]), 5)[0].expand(5, 5)
 MASKS = {"padding": PADDING, "causal": causal_mask(5), "both": PADDING & causal_mask(5)}
 STRIP = ["padding", "causal", "both", "window", "packed"]
 STACKS = ["neither", "norm_only", "residual_only", "post_norm", "pre_norm"]
-PARTS = [key.removeprefix("part.") for key in terminology()["labels"] if key.startswith("part.")]
 MODELS = ["causal", "unmasked", "one_ahead", "d2l", "whole_mean", "running_mean"]
 CROSS_TERMS = ("content_position", "position_content", "position_position")
 
@@ -69,8 +67,6 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "shifted_tokens": lambda: plots.shifted_tokens([*sentence(), "</s>"]),
     "layer_curves": lambda: plots.layer_curves({name: [10.0**power, 0.3] for power, name in
         zip((-10, -1, 7, 0, -2), STACKS, strict=True)}, {name: [0.9, 0.1] for name in STACKS}),
-    "parameter_bars": lambda: plots.parameter_bars({name: 300_000 * number for number, name in
-        enumerate(PARTS, start=1)}),
     "residual_stream": plots.residual_stream,
     "five_steps": lambda: plots.five_steps(**STEPS, tokens=sentence()),
     "attention_lines": lambda: plots.attention_lines(torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1),

@@ -38,7 +38,6 @@ GOOD = {
     "causality": leaks_anywhere,
     "padding": lambda d: bool(laws.left_pad(d) or laws.batch(d)),
     "cache": lambda d: bool(laws.step(d) or laws.chunk(d)),
-    "positions": lambda d: bool(laws.shift(d)),
 }
 
 
@@ -53,8 +52,7 @@ def test_a_good_probe_finds_all_and_accuses_none(family, capsys):
     number = len(FAMILIES[family])
     assert lines[0] == text("probe.caught", number=number, total=number)
     assert lines[1 : number + 1] == [f"  ✓ {text(f'bug.{bug}')}" for bug in FAMILIES[family]]
-    right = 4 if family == "positions" else 5
-    assert lines[-2:] == [text("probe.spared", number=right, total=right), text("probe.perfect")]
+    assert lines[-2:] == [text("probe.spared", number=5, total=5), text("probe.perfect")]
 
 
 def unequal(decoder) -> bool:
@@ -107,7 +105,7 @@ def test_every_bug_of_a_family_has_a_hint():
 
 @pytest.mark.parametrize("kind", [np.bool_, torch.tensor])
 def test_truth_values_of_numpy_and_torch_are_as_good(kind, capsys):
-    lines = said(lambda d: kind(GOOD["positions"](d)), "positions", capsys)
+    lines = said(lambda d: kind(GOOD["cache"](d)), "cache", capsys)
     assert lines[-1] == text("probe.perfect")
 
 
@@ -121,7 +119,7 @@ def test_truth_values_of_numpy_and_torch_are_as_good(kind, capsys):
     ],
 )
 def test_what_gives_no_truth_value_is_told_so(candidate, message, capsys):
-    (line,) = said(candidate, "positions", capsys)
+    (line,) = said(candidate, "cache", capsys)
     key, part = message
     assert part in line
     assert line.startswith(text(key, error="", kind=part).rstrip(".")[:20])
@@ -137,7 +135,7 @@ def test_a_probe_that_never_ends_is_stopped(monkeypatch, capsys):
 
 
 def test_another_family_is_refused():
-    with pytest.raises(ValueError, match="family must be one of causality, padding, cache, positions, got"):
+    with pytest.raises(ValueError, match="family must be one of causality, padding, cache, got"):
         checks.probe(leaks, "typo")
 
 
@@ -149,6 +147,6 @@ def test_a_probe_may_change_what_it_gets_and_the_seed(capsys):
         return isinstance(decoder, CLASSES["rotary_queries_only"])
 
     before = torch.get_rng_state()
-    said(careless, "positions", capsys)
+    said(careless, "cache", capsys)
     assert torch.equal(torch.get_rng_state(), before)
     assert laws.parity(planted.planted_decoder(), build(SmallDecoder)) == 0

@@ -49,10 +49,6 @@ CURVES = {
         lambda: plots.view_losses([2.5, 0.5, 0], [2.25, 1.5, 0.125], every=10), float, float,
         [{BLUE: steps(2.5, 0.5, 0, start=10, every=10), ORANGE: steps(2.25, 1.5, 0.12, start=10, every=10)}],
     ),
-    "learning_rates": (
-        lambda: plots.learning_rates([0.001, 0.002, 0.003, 0.0005], warm_up=2), float, float,
-        [{BLUE: steps(1, 2, 3, 0.5)}],
-    ),
     "loss_curves": (
         lambda: plots.loss_curves([5.0, 1.0, 0.1, 0.02, 1.0], [5.5, 2.5], guessing=3.5, warm_up=3),
         float, log10,
@@ -138,15 +134,8 @@ def test_the_axis_has_whole_powers_of_ten_around_the_curve(curve, labels):
     assert [texts(tick)[0][0] for tick in figures.ticks(axes, "y")] == labels
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda: plots.learning_rates([0.001, 0.002, 0.003, 0.0005], warm_up=2),
-        lambda: plots.loss_curves([5.0, 1.0, 0.1, 0.02], [5.5], guessing=3.5, warm_up=2),
-    ],
-)
-def test_the_grey_band_is_the_warm_up(draw):
-    axes = axes_of(draw())[-1]
+def test_the_grey_band_is_the_warm_up():
+    axes = axes_of(plots.loss_curves([5.0, 1.0, 0.1, 0.02], [5.5], guessing=3.5, warm_up=2))[-1]
     (group,) = (each for each in parts(axes, "patch") if "opacity: 0.18" in figures.style(each))
     xs = [scale(axes, "x")(corner.x) for corner in shapes(group)[0].corners]
     assert (min(xs), max(xs)) == pytest.approx((0, 2), abs=0.01)
@@ -191,18 +180,10 @@ def assert_bars(axes, probs, title, tokens):
     assert [height / sum(heights) for height in heights] == pytest.approx(probs, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("draw", "names", "shown"),
-    [
-        (plots.cache_bars, ["GPT 8B", "Small", "Least"], ["512", "112", "0.5"]),
-        (plots.parameter_bars, ["layers", "attention", "norms"], ["3,000", "1,234,567", "500"]),
-    ],
-)
-def test_bars_are_as_long_as_their_numbers_from_the_top(draw, names, shown):
+def test_bars_are_as_long_as_their_numbers_from_the_top():
+    names, shown = ["GPT 8B", "Small", "Least"], ["512", "112", "0.5"]
     sizes = [count(number) for number in shown]
-    drawing = draw(dict(zip(names, sizes, strict=True)) if draw is plots.cache_bars else
-                   {name: int(size) for name, size in zip(names, sizes, strict=True)})  # fmt: skip
-    (axes,) = axes_of(drawing)
+    (axes,) = axes_of(plots.cache_bars(dict(zip(names, sizes, strict=True))))
     rows = bars(axes)
     assert [bar.size.x / max(bar.size.x for bar in rows) for bar in rows] == pytest.approx(
         [size / max(sizes) for size in sizes], abs=1e-3
@@ -210,10 +191,8 @@ def test_bars_are_as_long_as_their_numbers_from_the_top(draw, names, shown):
     assert [bar.middle.y for bar in rows] == sorted(bar.middle.y for bar in rows)
     places = dict(texts(axes))
     for bar, name, number in zip(rows, names, shown, strict=True):
-        for label in (name if draw is plots.cache_bars else text(f"part.{name}"), number):
+        for label in (name, number):
             assert places[label].y == pytest.approx(bar.middle.y, abs=6)
-    if draw is plots.parameter_bars:
-        assert text("title.parameters", total="1,238,067") in words(drawing)
 
 
 def test_bars_have_the_weights_heights_and_outlines_those_without_a_mask():

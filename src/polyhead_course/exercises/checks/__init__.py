@@ -8,10 +8,10 @@ with other inputs, where the first did not settle it.
 # fmt: off
 from polyhead_course.exercises.checks.cases import (
     attention, cached_mask, causal_mask, masked_attention, multi_head, multi_head_attention, repeat_kv,
-    rms_norm, rotary_positions, sinusoidal_positions, transpose_qkv, window_mask,
+    rotary_positions, sinusoidal_positions, transpose_qkv, window_mask,
 )
 from polyhead_course.exercises.checks.learning import (
-    cross_attention, encoder_layer, exact_match, greedy, learning_rates, mean_reciprocal_rank, pruned_rows,
+    cross_attention, encoder_layer, exact_match, greedy, mean_reciprocal_rank, pruned_rows,
     sees_future,
 )
 from polyhead_course.exercises.checks.probes import patient, probe
@@ -20,8 +20,8 @@ from polyhead_course.exercises.checks.real_model import ablated_output, inductio
 
 __all__ = [
     "ablated_output", "attention", "cached_mask", "causal_mask", "cross_attention", "encoder_layer",
-    "exact_match", "greedy", "induction_shares", "learning_rates", "masked_attention",
+    "exact_match", "greedy", "induction_shares", "masked_attention",
     "mean_reciprocal_rank", "multi_head", "multi_head_attention", "patient", "probe", "pruned_rows",
-    "repeat_kv", "rms_norm", "rotary_positions", "sees_future", "sinusoidal_positions", "transpose_qkv",
+    "repeat_kv", "rotary_positions", "sees_future", "sinusoidal_positions", "transpose_qkv",
     "window_mask",
 ]  # fmt: skip

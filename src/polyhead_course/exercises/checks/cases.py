@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_clinic.cases import Case
 from attention_clinic.kinds import attention as attention_kind
-from attention_clinic.kinds import functions, heads, masks, norms, positions
+from attention_clinic.kinds import functions, heads, masks, positions
 from attention_clinic.trial import CallFailed
 from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, result_of, verdict, verdicts
 from polyhead_course.words.language import text
@@ -117,15 +117,6 @@ def rotary_positions(candidate: Callable[[Tensor, Tensor], object]) -> Findings:
 def sinusoidal_positions(candidate: Callable[[int, int], object]) -> Findings:
     """Print whether `candidate(length, embed_dim)` gives sinusoidal positions, and if not, what it gives."""
     yield from verdicts(candidate, positions.sinusoidal(7, 12))
-
-
-@exercise
-def rms_norm(candidate: Callable[[Tensor, Tensor, float], object]) -> Findings:
-    """Print whether `candidate(x, weight, eps)` is RMSNorm, and if not, what it is.
-
-    It gets (batch, num_tokens, embed_dim), (embed_dim,), and an eps large enough to count.
-    """
-    yield from verdicts(candidate, norms.rms_norm(2, 5, 7))
 
 
 @exercise

@@ -202,32 +202,6 @@ def greedy(candidate: Callable[[nn.Module, Tensor, int, int], object]) -> Findin
 
 
 @exercise
-def learning_rates(candidate: Callable[[int, int, float], object]) -> Findings:
-    """Print whether `candidate(steps, warmup, highest)` gives the learning rates of all steps, (steps,).
-
-    They rise in a straight line and are the highest at step `warmup`, then fall in one: `Recipe.rate`.
-    """
-    steps, warmup, highest = 13, 4, 0.5
-    places = torch.arange(steps, dtype=torch.float64)
-    rise, fall = (places + 1) / (warmup + 1), (steps - places) / (steps - warmup)
-    late_rise, early_fall = places / warmup, (steps - 1 - places) / (steps - 1 - warmup)
-    lines = [
-        ("rates_first", torch.minimum(late_rise, fall)),
-        ("rates_first", torch.minimum(late_rise, early_fall)),
-        ("rates_last", torch.minimum(rise, early_fall)),
-        ("rates_no_fall", rise.clamp(max=1)),
-        ("rates_no_rise", fall.clamp(max=1)),
-        ("rates_larger", torch.maximum(rise, fall)),
-        ("rates_product", rise * fall),
-        ("rates_root", torch.minimum(rise, (warmup + 1) ** 0.5 * (places + 1) ** -0.5)),
-    ]
-    right = highest * torch.minimum(rise, fall)
-    mistakes = [(name, highest * line) for name, line in lines]
-    mistakes.append(("rates_highest", torch.minimum(rise, fall)))
-    yield finding(result_of(candidate, steps, warmup, highest), right, mistakes)
-
-
-@exercise
 def exact_match(candidate: Callable[[Tensor, Tensor, int], object]) -> Findings:
     """Print whether `candidate(written, target, pad_id)` is the share of sequences that are exactly right.
 

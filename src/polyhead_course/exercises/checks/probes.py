@@ -24,7 +24,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "padding_ignored", "positions_ignore_padding", "padding_replaces_causal", "mask_nan", "batch_mixed",
     ),
     "cache": ("cache_upper_left", "cache_positions", "cache_open", "cache_trimmed"),
-    "positions": ("rotary_queries_only", "positions_low_precision"),
 }  # fmt: skip
 _RIGHT: dict[str, Callable[[], SmallDecoder]] = {
     "window": lambda: planted_decoder("none"),
@@ -75,8 +74,8 @@ def probe(candidate: Callable[[SmallDecoder], object], family: str) -> None:
     """Print which bugs of a family `candidate(decoder)` finds, which is True where a decoder is ill.
 
     It gets decoders in evaluation, called as `planted_decoder()`: some with one planted bug each, and right
-    ones, with sinks, with a softcap, with learned positions (but for "positions"), in float32. The family is
-    "causality", "padding", "cache" or "positions".
+    ones, with sinks, with a softcap, with learned positions, in float32. The family is "causality", "padding"
+    or "cache".
     """
     try:
         print(outcome(candidate, family))
@@ -94,8 +93,7 @@ def outcome(candidate: Callable[[SmallDecoder], object], family: str) -> Outcome
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
     ill = {bug: _answer(candidate, planted_decoder(bug)) for bug in FAMILIES[family]}
-    makers = {name: make for name, make in _RIGHT.items() if (family, name) != ("positions", "learned")}
-    right = {name: _answer(candidate, make()) for name, make in makers.items()}
+    right = {name: _answer(candidate, make()) for name, make in _RIGHT.items()}
     if not all(right.values()):
         return Outcome(ill, right)
     decoder = planted_decoder("none")

@@ -4,7 +4,7 @@
 # fmt: off
 from polyhead_course.figures.plots.architecture import whole_transformer
 from polyhead_course.figures.plots.bars import (
-    blind_rows, cache_bars, masked_row, next_token_bars, parameter_bars, temperatures,
+    blind_rows, cache_bars, masked_row, next_token_bars, temperatures,
 )
 from polyhead_course.figures.plots.curves import (
     attention_cost, cache_memory, gradient_quantiles, layer_curves, removal_draws, roofline,
@@ -15,7 +15,7 @@ from polyhead_course.figures.plots.heads import (
 )
 from polyhead_course.figures.plots.layers import concat_blocks, layer_sublayers, residual_stream
 from polyhead_course.figures.plots.losses import (
-    leak_losses, learning_rates, loss_curves, loss_of_runs, view_losses,
+    leak_losses, loss_curves, loss_of_runs, view_losses,
 )
 from polyhead_course.figures.plots.masks import (
     cache_alignment, cache_triangle, future_grids, masks, three_uses, window_reach,
@@ -38,8 +38,8 @@ __all__ = [
     "cache_alignment", "cache_bars", "cache_kinds", "cache_memory", "cache_triangle", "concat_blocks",
     "cross_heads", "crossing", "decode_timeline", "echoes", "five_steps", "flash_tiles", "future_grids",
     "gradient_quantiles", "head_atlas", "head_weights", "head_writes", "heatmap", "keys_and_query",
-    "layer_curves", "layer_sublayers", "leak_losses", "learning_rates", "loss_curves", "loss_of_runs",
-    "masked_row", "masks", "memory_order", "next_token_bars", "one_query", "parameter_bars",
+    "layer_curves", "layer_sublayers", "leak_losses", "loss_curves", "loss_of_runs",
+    "masked_row", "masks", "memory_order", "next_token_bars", "one_query",
     "position_waves", "removal_draws", "residual_stream", "roofline", "rotary_arrows", "score_terms",
     "shifted_tokens", "shuffled_outputs", "temperatures", "three_uses", "tokens_seen",
     "translation_weights", "transpose_path", "two_blocks", "view_losses", "weighted_sums",

@@ -1,4 +1,4 @@
-"""Bars: weights and probabilities of tokens, numbers of parameters, the memory of caches."""
+"""Bars: weights and probabilities of tokens, and the memory of caches."""
 
 from __future__ import annotations
 
@@ -12,31 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from polyhead.checked import Positive
-from polyhead_course.figures.plots.charts import Number
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, inch_figure, plot, to_array
 from polyhead_course.words.language import text
-
-
-def _horizontal_bars(
-    size: tuple[float, float], bars: Mapping[str, Number], number_format: str, room: float, title: str
-) -> Figure:
-    """Draw a bar for each number, from the top, with its name to the left and the number to the right.
-
-    The axis is `room` times as long as the longest bar.
-    """
-    figure = Figure(figsize=size)
-    axes = figure.subplots()
-    longest = max(bars.values())
-    for row, number in enumerate(bars.values()):
-        axes.barh(row, number, height=0.62, color=BLUE)
-        word = format(number, number_format)
-        axes.text(number + 0.02 * longest, row, word, va="center", fontsize=9.5)
-    axes.set_yticks(range(len(bars)), list(bars))
-    axes.set(ylim=(len(bars) - 0.5, -0.5), xlim=(0, room * longest), xticks=[])
-    axes.spines["bottom"].set_visible(False)
-    axes.tick_params(left=False)
-    axes.set_title(title, loc="left")
-    return figure
 
 
 def _probability_bars(
@@ -55,28 +32,24 @@ def _probability_bars(
 
 
 @plot
-def parameter_bars(counts: Mapping[str, int]) -> Figure:
-    """Draw a bar for the number of parameters of each part, and write their sum above.
-
-    The names are those of the labels "part.…", such as "attention", "norms" or "embeddings".
-
-    >>> parameter_bars({"attention": 65_536, "norms": 512})
-    <polyhead_course.figures.plots.Drawing>
-    """
-    title = text("title.parameters", total=f"{sum(counts.values()):,}")
-    bars = {text(f"part.{name}"): count for name, count in counts.items()}
-    return _horizontal_bars((3.6, 0.55 + 0.42 * len(counts)), bars, ",", 1.4, title)
-
-
-@plot
 def cache_bars(kibibytes: Mapping[str, float]) -> Figure:
     """Draw a bar for the cache of one token in each model, in KiB; the names are code, or of models.
 
     >>> cache_bars({"Llama 2 7B": 512.0, "Llama 3 8B": 128.0})
     <polyhead_course.figures.plots.Drawing>
     """
-    bars = {name: round(size, 4) for name, size in kibibytes.items()}
-    return _horizontal_bars((4.4, 0.5 + 0.4 * len(bars)), bars, "g", 1.15, text("axis.cache_per_token"))
+    figure = Figure(figsize=(4.4, 0.5 + 0.4 * len(kibibytes)))
+    axes = figure.subplots()
+    longest = max(kibibytes.values())
+    for row, size in enumerate(kibibytes.values()):
+        axes.barh(row, size, height=0.62, color=BLUE)
+        axes.text(size + 0.02 * longest, row, f"{round(size, 4):g}", va="center", fontsize=9.5)
+    axes.set_yticks(range(len(kibibytes)), list(kibibytes))
+    axes.set(ylim=(len(kibibytes) - 0.5, -0.5), xlim=(0, 1.15 * longest), xticks=[])
+    axes.spines["bottom"].set_visible(False)
+    axes.tick_params(left=False)
+    axes.set_title(text("axis.cache_per_token"), loc="left")
+    return figure
 
 
 @plot

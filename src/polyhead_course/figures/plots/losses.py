@@ -16,21 +16,6 @@ from polyhead_course.words.language import text
 
 
 @plot
-def learning_rates(rates: Sequence[float], warm_up: Count) -> Figure:
-    """Draw the learning rate of each step, in thousandths; the grey band is the `warm_up`, in steps.
-
-    >>> learning_rates([0.001, 0.002, 0.0015, 0.001], warm_up=2)
-    <polyhead_course.figures.plots.Drawing>
-    """
-    heights = to_array(1000 * np.array(rates))
-    figure, axes = chart(4.5, 2.6, "axis.step", "axis.learning_rate")
-    axes.plot(range(len(heights)), heights, color=BLUE)
-    axes.set(xlim=(0, len(heights)), ylim=(0, heights.max() * 1.2))
-    _add_warm_up(axes, warm_up)
-    return figure
-
-
-@plot
 def loss_curves(stored: Sequence[float], own: Sequence[float], guessing: Positive, warm_up: Count) -> Figure:
     """Draw the loss of each step on a logarithmic axis, of the stored run and of one's own, shorter run.
 
