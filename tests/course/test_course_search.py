@@ -125,6 +125,45 @@ QUERIES = {
     },
 }
 
+# No section has every word of these: the place must be among the first four.
+SENTENCES = {
+    "en": {
+        "batch norm vs layer norm": "06-encoder#layer-norm",
+        "why concatenate positions": "questions#add-or-concatenate",
+        "rope interleaved": "questions#rope-layout",
+        "why is my attention output all nan": "questions#why-nan",
+    },
+    "zh-TW": {
+        "因果遮罩 推論": "questions#causal-at-inference",
+        "為什麼除以根號 dk": "questions#why-root",
+        "層正規化 批次正規化": "questions#layer-or-batch-norm",
+    },
+    "zh-CN": {
+        "为什么要除以根号dk": "questions#why-root",
+        "位置编码 为什么相加": "questions#add-or-concatenate",
+        "推理 因果掩码": "questions#causal-at-inference",
+        "层归一化 批归一化": "questions#layer-or-batch-norm",
+    },
+    "ko": {
+        "왜 루트 dk로 나누나": "questions#why-root",
+        "위치 인코딩 더하기": "questions#add-or-concatenate",
+        "레이어 정규화 배치 정규화": "questions#layer-or-batch-norm",
+        "왜 마스크가 추론에서 필요한가": "questions#causal-at-inference",
+    },
+}
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+def test_a_sentence_finds_its_place_though_no_section_has_all_its_words(
+    window: Browser, address: str, code: str
+) -> None:
+    with visit(window, address) as seen:
+        seen.page.goto(f"/book/{code}/index.html")
+        for query, wanted in SENTENCES[code].items():
+            found = [each.address for each in search(seen.page, query)[:4]]
+            assert f"/book/{code}/{wanted.replace('#', '.html#')}" in found, (query, found)
+        assert seen.problems() == []
+
 
 @pytest.mark.parametrize("code", QUERIES)
 def test_queries_find_their_place(window: Browser, address: str, code: str) -> None:

@@ -38,6 +38,20 @@ const load = async (languages) => {
   return pagefind;
 };
 
+// Where no section has every word, those come first that have most of the rare ones.
+const partial = async (pagefind, query) => {
+  const found = new Map();
+  for (const word of new Set(query.split(/\s+/))) {
+    const { results } = await pagefind.search(word);
+    for (const result of results) {
+      const weight = (found.get(result.id)?.weight ?? 0) + 1 / Math.sqrt(results.length);
+      found.set(result.id, { result, weight });
+    }
+  }
+  const sorted = [...found.values()].sort((one, other) => other.weight - one.weight || other.result.score - one.result.score);
+  return sorted.filter(({ weight }) => weight > sorted[0].weight / 2).map(({ result }) => result);
+};
+
 const make = (name, attributes = {}, ...children) => {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -82,8 +96,14 @@ const build = (button, words) => {
     if (mine !== turn) return;
     try {
       loaded ??= load(languages);
-      const { results } = await (await loaded).search(query);
-      const found = await Promise.all(results.slice(0, SHOWN).map((result) => result.data()));
+      const pagefind = await loaded;
+      const shown = (some) => Promise.all(some.slice(0, SHOWN).map((result) => result.data()));
+      let { results } = await pagefind.search(query);
+      let found = await shown(results);
+      if (!found.some(({ url }) => languages.some((code) => url.includes(`/${code}/`)))) {
+        results = await partial(pagefind, query);
+        found = await shown(results);
+      }
       if (mine !== turn) return;
       list.replaceChildren(...found.map(entry));
       const { length } = results;
