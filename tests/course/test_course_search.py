@@ -147,7 +147,7 @@ SENTENCES = {
     "ko": {
         "왜 루트 dk로 나누나": "questions#why-root",
         "위치 인코딩 더하기": "questions#add-or-concatenate",
-        "레이어 정규화 배치 정규화": "questions#layer-or-batch-norm",
+        "층 정규화 배치 정규화": "questions#layer-or-batch-norm",
         "왜 마스크가 추론에서 필요한가": "questions#causal-at-inference",
     },
 }
