@@ -142,20 +142,21 @@ class Subject(Binding):
             raise CallFailed(Finding("no_tensor", shown(inputs), details={"kind": kind_of(output)}))
         return output
 
+    def answer(self, inputs: Mapping[str, Any]) -> Tensor | CallFailed:
+        """The output, or why there is none; a candidate that never ends is not called again."""
+        try:
+            return self(**inputs)
+        except CallFailed as stop:
+            if stop.finding.name == "never_ends":
+                raise
+            return stop
+
     def _chosen(self, **inputs: Any) -> Any:
         output = self.call(**inputs)
         if self.shape_of is None or not isinstance(output, tuple | list | Mapping):
             return output
         shape, several = self.shape_of(inputs), output.values() if isinstance(output, Mapping) else output
         return next((each for each in several if isinstance(each, Tensor) and each.shape == shape), output)
-
-    def outputs(self, **inputs: Any) -> Any:
-        """Whatever the candidate returns.
-
-        Raises:
-            CallFailed: the call fails.
-        """
-        return self.trial.call(self.call, **inputs)
 
     def call(self, **inputs: Any) -> Any:
         """Call the candidate outside of the trial, as part of a function that the trial runs."""

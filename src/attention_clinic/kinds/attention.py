@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Named, choices, examine, same, samples
+from attention_clinic.cases import Case, Named, choices, examine, fits, same, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds.conventions import CAUSAL, WRONG_PATTERNS, Form, Pattern, band, forms, upper_left
-from attention_clinic.kinds.examination import Examination, fits
+from attention_clinic.kinds import examination
+from attention_clinic.kinds.examination import CAUSAL, WRONG_PATTERNS, Examination, Form, Pattern, band, forms
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
 from polyhead.modes import evaluation_mode
@@ -217,7 +217,7 @@ class _Function(Examination):
         open_patterns = [] if self.causal else [None]
         self.right: Patterns = [*open_patterns, *([] if self.meant.causal is False else [CAUSAL])]
         # PyTorch's own function aligns the triangle so: a note, since with as many queries it is the same.
-        self.wrong: NamedPatterns = {**WRONG_PATTERNS, "cache_upper_left": upper_left}
+        self.wrong: NamedPatterns = {**WRONG_PATTERNS, "cache_upper_left": examination.upper_left}
         self.wrong |= {"causal_open": None} if self.causal else {}
 
     def case(

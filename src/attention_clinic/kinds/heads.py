@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Subject, roles, signature
-from attention_clinic.cases import Case, Named, Names, answer, case_finding, examine, samples
+from attention_clinic.cases import Case, Named, Names, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, WEIGHING, weigh
-from attention_clinic.kinds.conventions import Pattern
+from attention_clinic.kinds.examination import Pattern
 from attention_clinic.kinds.modules import Reading, of_matrices
 from attention_clinic.trial import CallFailed, Trial
 
@@ -299,10 +299,10 @@ def diagnose_functions(trial: Trial) -> Iterator[Finding]:
         return
     subject = Subject(trial, LISTED)
     case = listed(2, 5, 3, 4)
-    result = answer(subject, case)
+    result = subject.answer(case.inputs)
     if isinstance(result, CallFailed) and isinstance(result.error, RuntimeError):
         part = misfit(case)
-        if names := part.names(answer(subject, part)):
-            yield from (case_finding(name, case, None) for name in names)
+        if names := part.names(subject.answer(part.inputs)):
+            yield from (case.finding(name, None) for name in names)
             return
     yield from examine(subject, [case], [listed(*sizes, digits=1) for sizes in small])

@@ -6,11 +6,10 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, answer, same, samples
+from attention_clinic.cases import same, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.modules import evaluation_copy, readings
 from attention_clinic.kinds.multi_head import diagnose_multi_head
@@ -77,7 +76,7 @@ def _watched(
 
     hooks = [part.register_forward_hook(keep) for part in own.modules()]
     try:
-        return steps, answer(subject, Case(inputs, torch.empty(0)))
+        return steps, subject.answer(inputs)
     finally:
         for hook in hooks:
             hook.remove()
@@ -87,7 +86,7 @@ def _batch(trial: Trial, subject: Subject, inputs: dict[str, Tensor], output: Te
     """Sequences apart; where the sequence comes first, a note."""
     trial.examined.append("batch")
     for axis, name in ((0, ""), (1, "sequence_first")):
-        alone = answer(subject, Case({role: x.narrow(axis, 0, 1) for role, x in inputs.items()}, output))
+        alone = subject.answer({role: x.narrow(axis, 0, 1) for role, x in inputs.items()})
         if same(alone, output.narrow(axis, 0, 1)):
             yield from [Finding(name, inputs)] if name else []
             return

@@ -125,9 +125,7 @@ def padding_of_ids(
     return replace(case, inputs={"token_ids": ids, **more})
 
 
-def documents(
-    document_ids: tuple[int, ...], shape: Callable[[Tensor], Tensor] = lambda m: m, batch: bool = False
-) -> Case:
+def documents(document_ids: tuple[int, ...], batch: bool = False) -> Case:
     """A token sees itself and what is before it in its own document."""
     ids = torch.tensor([document_ids] if batch else document_ids)
     own = ids[..., :, None] == ids[..., None, :]
@@ -137,19 +135,16 @@ def documents(
         ("documents_leak documents_future", whole), ("causal_strict", own & whole.tril(-1)),
         ("causal_ahead", own & whole.tril(1)), ("causal_upper", own & whole.triu()),
     ]  # fmt: skip
-    return _case({"document_ids": ids}, own & whole.tril(), wrong, shape=shape)
+    return _case({"document_ids": ids}, own & whole.tril(), wrong)
 
 
-# The shapes that a mask may have: of padding (batch, length), (batch, 1, length), (batch, 1, 1, length); of
-# documents (length, length), (batch, length, length), (batch, 1, length, length).
+# The shapes that a mask may have, apart from dimensions of size 1: of padding (batch, length), or with a row
+# for each query; of documents (length, length), (batch, length, length).
 _OF_PADDING: list[Callable[[Tensor], Tensor]] = [
-    lambda m: m, lambda m: m[:, None], lambda m: m[:, None, None],
-    lambda m: m[:, None].expand(-1, m.shape[1], -1),
+    lambda m: m, lambda m: m[:, None].expand(-1, m.shape[1], -1),
 ]  # fmt: skip
 PADDING_FORMS = [partial(padding, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS = [partial(padding_of_ids, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS_AND_ID: list[Callable[..., Case]] = [partial(each, padding_id=9) for each in PADDING_OF_IDS]
 CAUSAL_OF_IDS: list[Callable[..., Case]] = [causal_of_ids, partial(causal_of_ids, batch=True)]
-DOCUMENT_FORMS: list[Callable[..., Case]] = [
-    documents, partial(documents, batch=True), partial(documents, batch=True, shape=lambda m: m[:, None]),
-]  # fmt: skip
+DOCUMENT_FORMS: list[Callable[..., Case]] = [documents, partial(documents, batch=True)]

@@ -14,22 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Names, case_finding, is_all_nan, oddity, same, samples, smallest
+from attention_clinic.cases import Case, Names, fits, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds import modules
 from attention_clinic.kinds.attention import visible
-from attention_clinic.kinds.conventions import CAUSAL, FIRST, WRONG_PATTERNS, Form, forms
-from attention_clinic.kinds.examination import Examination, fits
+from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Examination, Form, forms
 from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, diagnose_functions, outputs
-from attention_clinic.kinds.modules import (
-    MAKING,
-    Reading,
-    build_module,
-    evaluation_copy,
-    is_read,
-    norm_size,
-    norms_of,
-    readings,
-)
+from attention_clinic.kinds.modules import Reading, evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, powers_of
 from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial
@@ -57,7 +48,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     """Findings about a module or what makes one; else about a function."""
-    module = trial.candidate if isinstance(trial.candidate, nn.Module) else build_module(trial)
+    module = trial.candidate if isinstance(trial.candidate, nn.Module) else modules.build_module(trial)
     if module is None:
         yield from diagnose_functions(trial)
         return
@@ -100,7 +91,7 @@ class _Module(Examination):
     """
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
-        self.module, self.readings, self.twin = module, [*readings(module)], _twin(module)
+        self.module, self.readings, self.twin = module, [*modules.readings(module)], _twin(module)
         subject = Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
         mask = "hides" if isinstance(module, nn.MultiheadAttention) else trial.meant.mask
         num_heads = self.readings[0].num_heads if self.readings else 1
@@ -115,7 +106,7 @@ class _Module(Examination):
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], self.widths[2])
 
     def _width(self) -> int:
-        sizes = (getattr(self.module, name, None) for name in MAKING["embed_dim"])
+        sizes = (getattr(self.module, name, None) for name in modules.MAKING["embed_dim"])
         norms = (norm_size(norm) for _, norm in norms_of(self.module))
         return next((size for size in (*sizes, *norms) if type(size) is int), 12)
 
@@ -460,8 +451,8 @@ class _Module(Examination):
 
         sizes = [(b, n) for b, n in ((1, 2), (1, 3), (2, 2), (2, 3)) if n != self.num_heads]
         small = (case(self.call(b, n, n, call.form, digits=1)) for b, n in sizes)
-        shown = smallest(self.subject, case(call) or call, result, filter(None, small))
-        yield from (case_finding(name, *shown) for name in match.names)
+        shown, output = smallest(self.subject, case(call) or call, result, filter(None, small))
+        yield from (shown.finding(name, output) for name in match.names)
 
     def _odd(self, call: _Call, result: Tensor | CallFailed, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
@@ -473,7 +464,7 @@ class _Module(Examination):
         finding = oddity(Case(call.inputs, expected, lambda: known), result)
         ordered = any(each.turns and not each.names for each in frames)
         mixes = self._leaks() or self._feels(lambda x: x[:, 0].add_(1), (slice(None), -1))
-        is_known = self.twin or (is_read(self.module) and mixes and not ordered and call.mask is None)
+        is_known = self.twin or (modules.is_read(self.module) and mixes and not ordered and call.mask is None)
         if finding.name == "differs" and not is_known:
             return replace(finding, name="not_compared")
         return finding
@@ -540,7 +531,7 @@ class _Module(Examination):
         """Of the weights, where they come second."""
         num_keys = self.sizes[-1][-1]
         with contextlib.suppress(CallFailed):
-            output = self.subject.outputs(**inputs)
+            output = self.trial.call(self.subject.call, **inputs)
             weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
             if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
                 return weights.detach().sum(dim=-1)

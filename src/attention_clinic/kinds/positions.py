@@ -15,18 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import Roles, Subject, named_parameters, plain, roles, signature
-from attention_clinic.cases import (
-    Case,
-    Named,
-    answer,
-    case_finding,
-    choices,
-    examine,
-    has_right_shape,
-    same,
-    samples,
-    staged,
-)
+from attention_clinic.cases import Case, Named, choices, examine, fits, has_right_shape, same, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed, Trial, first_output
 
@@ -227,10 +216,10 @@ def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
             if finding.name not in names:
                 yield replace(finding, name=finding.name.replace("_unturned", "_queries_only"))
     larger = replace(case, inputs={**case.inputs, "factor": _FACTOR})
-    result, more = answer(subject, case), answer(subject, larger)
+    result, more = subject.answer(case.inputs), subject.answer(larger.inputs)
     for name, factor in (("yarn_factor_lost", 1.0), ("yarn_factor_squared", _FACTOR**2)):
         if {"cos", "freqs"} & {*best.names} and isinstance(result, Tensor) and same(more, factor * result):
-            yield case_finding(name, larger, more)
+            yield larger.finding(name, more)
 
 
 def _case(anywhere: bool) -> Case:
@@ -244,14 +233,14 @@ def _of_one(trial: Trial, subject: Subject, anywhere: bool = True) -> Iterator[F
     small = [rotary(places, size, digits=1) for places, size in shown]
     found = _steep("rotary_speeds_inverted", subject, small[0], [*examine(subject, [case], small)])
     trial.examined += ["numbers", "positions"]
-    if any(finding.name == "differs" for finding in found) and _is_coarse(case, answer(subject, case)):
-        result = answer(subject, case)
-        found = [case_finding("positions_low_precision", case, result)]
+    if any(finding.name == "differs" for finding in found) and _is_coarse(case, subject.answer(case.inputs)):
+        result = subject.answer(case.inputs)
+        found = [case.finding("positions_low_precision", result)]
     elif not found and anywhere:
         far = rotary((1021, 4093), 6, digits=1)
-        result = answer(subject, far)
+        result = subject.answer(far.inputs)
         if not isinstance(result, CallFailed) and not torch.allclose(result.float(), far.expected, atol=5e-3):
-            found = [case_finding("positions_low_precision", far, result)]
+            found = [far.finding("positions_low_precision", result)]
     yield from found
     by_neighbours = any(finding.name == "rotary_layout" for finding in found)
     if trial.meant.rope not in (None, "neighbours" if by_neighbours else "halves"):
@@ -260,8 +249,8 @@ def _of_one(trial: Trial, subject: Subject, anywhere: bool = True) -> Iterator[F
 
 def _distance(case: Case, subject: Subject) -> int:
     """How far a call is from one that is understood: right, by a convention, known, run, failed."""
-    result = answer(subject, case)
-    if isinstance(result, CallFailed) or result.shape != case.expected.shape:
+    result = subject.answer(case.inputs)
+    if not fits(result, case):
         return _UNKNOWN + 1
     names = case.names(result)
     return _UNKNOWN if names is None else len({*names} - _CONVENTIONS) + bool(names)
@@ -269,7 +258,7 @@ def _distance(case: Case, subject: Subject) -> int:
 
 def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
     """Whether pairs are turned by angles that are right to about two digits, and no other base explains."""
-    if isinstance(result, CallFailed) or result.shape != case.expected.shape:
+    if not fits(result, case):
         return False
     x, right, given = (torch.complex(*pairs.double().chunk(2, -1)) for pairs in (
         case.inputs["x"], case.expected, result.detach()
@@ -344,8 +333,8 @@ def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
 def _steep(name: str, subject: Subject, case: Case, found: list[Finding]) -> list[Finding]:
     """Speeds that grow, where angles are so large in a larger case that float32 rounds them differently."""
     if [each.name for each in found] == ["differs"]:
-        result = answer(subject, case)
-        found = [case_finding(name, case, result)] if case.names(result) == (name,) else found
+        result = subject.answer(case.inputs)
+        found = [case.finding(name, result)] if case.names(result) == (name,) else found
     return found
 
 
