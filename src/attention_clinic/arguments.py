@@ -49,6 +49,7 @@ class Binding:
 
     Where names do not tell, required parameters take the roles that are left, in the usual order, and so does
     `*args`. A function of unknown signature takes all roles by position. Those in `named` a name must tell.
+    `accepts` are the roles that the function takes, `optional` those with a default, `required` the others.
 
     Example:
         >>> Binding(lambda k, q, extra=0: None, roles(query="q", key="k")).parameters
@@ -74,21 +75,9 @@ class Binding:
                 taken = unnamed if parameter.kind is parameter.VAR_POSITIONAL else unnamed[:1]
                 unnamed = unnamed[len(taken) :]
             self.parameters |= dict.fromkeys(taken, parameter)
-
-    @property
-    def accepts(self) -> set[str]:
-        """The roles that the function takes."""
-        return {*self.parameters}
-
-    @property
-    def optional(self) -> set[str]:
-        """The roles that have a default."""
-        return {role for role, each in self.parameters.items() if each.default is not each.empty}
-
-    @property
-    def required(self) -> set[str]:
-        """The roles that have none."""
-        return self.accepts - self.optional
+        self.accepts = {*self.parameters}
+        self.optional = {role for role, each in self.parameters.items() if each.default is not each.empty}
+        self.required = self.accepts - self.optional
 
     def arguments(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the keyword arguments of a call; a required one that is not given is None."""

@@ -24,7 +24,7 @@ from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMS, Diagnosis, Find
 from attention_clinic.kinds import decoder, layers, norms, positions, table
 from attention_clinic.kinds.modules import build_module
 from attention_clinic.kinds.table import KINDS, Kind, counts_as, distance
-from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, one_thread
+from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, call_text, one_thread
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
 
@@ -276,9 +276,8 @@ def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Findi
     """A doubt in place of an error; the trial gets the calls that failed, and what the caller could say."""
     calls: dict[tuple[int, ...], str] = {}
     for inputs in trial.failed:
-        sizes = {name: tuple(x.shape) if isinstance(x, Tensor) else repr(x) for name, x in inputs.items()}
-        texts = [f"{name}={size}" if isinstance(name, str) else str(size) for name, size in sizes.items()]
-        calls.setdefault((*map(len, sizes.values()),), f"candidate({', '.join(texts)})")
+        sizes = (x.shape if isinstance(x, Tensor) else repr(x) for x in inputs.values())
+        calls.setdefault((*map(len, sizes),), call_text("candidate", inputs))
     trial.tried = [*calls.values()][:most]
     trial.question = f"candidate=lambda {', '.join(KINDS[kind].required)}: …"
     return replace(error, name="not_called")

@@ -280,13 +280,9 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | Non
 
     ids = sample(decoder, 1, length)
     decoder(ids)  # which finds out how the decoder is called
-    hooks = layer.register_forward_pre_hook(disturb, with_kwargs=True), layer.register_forward_hook(keep)
-    try:
+    with layer.register_forward_pre_hook(disturb, with_kwargs=True), layer.register_forward_hook(keep):
         for _ in range(2):
             decoder(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     plain, other = (output.flatten(0, -3).transpose(0, 1).flatten(1) for output in outputs)
     last = last_moved(plain, other)
     return None if last == length - 1 else last + 1

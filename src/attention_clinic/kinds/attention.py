@@ -252,7 +252,8 @@ class _Function(Examination):
         every += [] if every and self.needs_mask else [None]
         found: dict[str, Finding] = {}
         for form in every:
-            for finding in self._examined(form):
+            small = [self.case(sizes, form, 1) for sizes in SMALL]
+            for finding in examine(self.subject, [self.case(sizes, form) for sizes in self.sizes], small):
                 found.setdefault(finding.name, finding)
             unclear = form is every[0] and not UNCLEAR.isdisjoint(found)
             if unclear:
@@ -269,10 +270,6 @@ class _Function(Examination):
             yield from self._leaking(self.form)
         yield from self.remarks_on_mask(self.forms.get("mask"))
         yield from self._remark_on_causality()
-
-    def _examined(self, form: Form | None) -> Iterator[Finding]:
-        small = (self.case(sizes, form, 1) for sizes in SMALL)
-        return examine(self.subject, [self.case(sizes, form) for sizes in self.sizes], [*small])
 
     # ---- how it is called
 

@@ -6,7 +6,7 @@ How masks are handed over, and which tokens see which without one, are conventio
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -134,6 +134,7 @@ class Examination:
     """A candidate under examination.
 
     Attributes:
+        output: What the candidate gives for inputs, or why it gives nothing.
         layout: How it has its tokens, see its `case`.
         forms: In which form it takes its mask, by the role of the argument, as far as that is found out.
         num_heads: How many heads a mask for each head is for.
@@ -144,7 +145,7 @@ class Examination:
         """Take the candidate, and what its owner says about it."""
         self.subject, self.meant, self.num_heads = subject, meant, num_heads
         self.trial, self.layout, self.forms = subject.trial, "batch", dict[str, Form]()
-        self.required = subject.required
+        self.output, self.required = subject.answer, subject.required
         self.mask_roles = [role for role in MASK_ROLES if role in subject.accepts]
         self.needs_mask = not self.required.isdisjoint(self.mask_roles)
         self.causal = meant.causal or (meant.causal is None and self._intends_causality())
@@ -162,10 +163,6 @@ class Examination:
         return next(iter(self.forms.values()), None)
 
     # ---- calls
-
-    def output(self, inputs: Mapping[str, Any]) -> Tensor | CallFailed:
-        """What the candidate gives, or why it gives nothing."""
-        return self.subject.answer(inputs)
 
     def masked(self, mask: Tensor, form: Form) -> tuple[dict[str, Any], Tensor]:
         """The argument for a mask (batch, queries, keys), and the mask that acts; no token hides itself."""

@@ -43,10 +43,6 @@ def _flat(x: Tensor) -> Tensor:
     return x.reshape(x.shape[0], x.shape[2], -1)
 
 
-def _across(x: Tensor, heads: int) -> Tensor:
-    return torch.unflatten(x, -1, (heads, -1))
-
-
 Inputs = tuple[Tensor, Tensor, Tensor]
 Turn = Callable[[Tensor], Tensor]
 
@@ -162,7 +158,10 @@ _SPLITS: list[Mistake] = [
     ("view_back", {"join": _flat}),
     ("entries_before_heads", {"split": _woven}),
     ("entries_before_heads", {"split": _woven, "join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
-    ("across_heads", {"split": _across, "join": lambda x: x.flatten(2)}),
+    (
+        "across_heads",
+        {"split": lambda x, heads: torch.unflatten(x, -1, (heads, -1)), "join": lambda x: x.flatten(2)},
+    ),
     ("one_head", {"split": lambda x, heads: x[:, None], "join": lambda x: x[:, 0]}),
     ("concat_axis", {"join": lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)}),
     ("concat_axis", {"join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
@@ -226,8 +225,6 @@ def _weights(scores: Tensor, mask: Tensor | None, frame: Frame, hiding: str, wei
         weights = torch.where(weights.isnan().all(dim=-1, keepdim=True), whole, weights)
     return weights
 
-
-Head = tuple[Tensor, Tensor, Tensor]  # W_Q, W_K, W_V
 
 LISTED = roles(x="X tokens inputs", heads="head_weights hs params", W_O="w_o wo w_out output")
 PARALLEL = roles(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -74,12 +75,10 @@ def _watched(
         if given and isinstance(given[0], Tensor) and isinstance(first, Tensor) and module is not own:
             steps.append(Step(module, given[0].detach().clone(), first.detach().clone()))
 
-    hooks = [part.register_forward_hook(keep) for part in own.modules()]
-    try:
+    with contextlib.ExitStack() as hooks:
+        for part in own.modules():
+            hooks.enter_context(part.register_forward_hook(keep))
         return steps, subject.answer(inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _batch(trial: Trial, subject: Subject, inputs: dict[str, Tensor], output: Tensor) -> Iterator[Finding]:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from attention_clinic.arguments import Roles, plain, roles, signature
 from attention_clinic.seeded import seeded_copy
-from attention_clinic.trial import CallFailed, Trial
+from attention_clinic.trial import CallFailed, Trial, call_text
 from polyhead.modes import evaluation_mode
 
 NAMES: Roles = roles(
@@ -221,7 +222,7 @@ def _linears(module: nn.Module) -> Iterator[Linear]:
         is_layer = isinstance(part, nn.Linear | nn.MultiheadAttention) or _is_pointwise(part)
         names = _OF_LAYERS if is_layer else [name for name, _ in part.named_parameters(recurse=False)]
         every = {name: getattr(part, name, None) for name in names}
-        own = {name: x.detach() for name, x in every.items() if isinstance(x, Tensor) and not _is_lazy(x)}
+        own = {name: x.detach() for name, x in every.items() if isinstance(x, Tensor) and not is_lazy(x)}
         if "in_proj_bias" in own:
             own |= zip((f"{name}_proj_bias" for name in "qkv"), own["in_proj_bias"].chunk(3), strict=True)
         for raw, weight in own.items():
@@ -235,10 +236,6 @@ def _linears(module: nn.Module) -> Iterator[Linear]:
                 weight = weight.flatten(0, 1) if is_last else weight.transpose(0, 1).flatten(1)
             if weight.ndim == 2 and not isinstance(part, nn.Embedding):
                 yield Linear(weight, bias, name, not is_layer and type(part).__name__ != "Conv1D")  # GPT-2's
-
-
-def _is_lazy(parameter: Any) -> bool:
-    return nn.parameter.is_lazy(parameter)
 
 
 def _is_pointwise(part: nn.Module) -> bool:
@@ -267,7 +264,7 @@ def norms_of(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 def norm_size(norm: nn.Module) -> int | None:
     """The number of features that a norm is for."""
     shape = getattr(norm, "normalized_shape", None)
-    size = shape[-1] if shape else next((len(p) for p in norm.parameters() if not _is_lazy(p)), None)
+    size = shape[-1] if shape else next((len(p) for p in norm.parameters() if not is_lazy(p)), None)
     return size if isinstance(size, int) and not isinstance(norm, nn.GroupNorm) else None
 
 
@@ -360,7 +357,7 @@ def build_module(trial: Trial) -> nn.Module | None:
     is_known = config in arguments.values() or len(arguments) >= min(2, len(parameters))
     if not is_class and (not is_known or required - {*arguments}):
         return None
-    made = f"candidate({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+    made = call_text("candidate", arguments)
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)

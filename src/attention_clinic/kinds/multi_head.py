@@ -23,7 +23,7 @@ from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, diagnose_f
 from attention_clinic.kinds.modules import Reading, evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, powers_of
 from attention_clinic.seeded import randomize
-from attention_clinic.trial import CallFailed, Trial
+from attention_clinic.trial import CallFailed, Trial, call_text
 from polyhead.multi_head import MultiHeadAttention
 
 ROLES = roles(
@@ -328,7 +328,7 @@ class _Module(Examination):
         try:
             self.choose()
         except CallFailed as stop:
-            yield from self._uncalled(stop)
+            yield self._uncalled(stop)
             return
         unsteady = self.subject.difference_of_calls(**self.call(*self.sizes[0]).inputs)
         if unsteady:
@@ -347,15 +347,12 @@ class _Module(Examination):
             yield from self._looked()
             yield from self._dropped()
 
-    def _uncalled(self, stop: CallFailed) -> Iterator[Finding]:
+    def _uncalled(self, stop: CallFailed) -> Finding:
         """A call that fails: the module's own fault if all that it asks for is known."""
-        known = self.readings and not self.subject.guessed
-        if stop.finding.name != "raises" or known:
-            yield stop.finding
-            return
-        shown = ", ".join(f"{name}={_described(value)}" for name, value in stop.finding.input.items())
-        self.trial.tried.append(f"forward({shown})")
-        yield Finding("not_called", stop.finding.input, details=stop.finding.details)
+        if stop.finding.name != "raises" or (self.readings and not self.subject.guessed):
+            return stop.finding
+        self.trial.tried.append(call_text("forward", stop.finding.input))
+        return replace(stop.finding, name="not_called")
 
     def _parity(self) -> Iterator[Finding]:
         """Differences from what the parameters give, with each mask and without."""
@@ -536,10 +533,6 @@ class _Module(Examination):
             if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
                 return weights.detach().sum(dim=-1)
         return None
-
-
-def _described(value: object) -> str:
-    return str(tuple(value.shape)) if isinstance(value, Tensor) else repr(value)
 
 
 def _twin(module: nn.Module) -> MultiHeadAttention | None:

@@ -46,26 +46,27 @@ def rotary(
 ) -> Case:
     """Half-split pairs, turned by positions that neither begin at 0 nor have no gaps."""
     (x,) = samples((batch, heads, len(places), size), digits=digits)
-    positions = torch.tensor(places)
-    angles = positions.double()[:, None] / 1e4 ** powers_of(size)
-    inputs = {"x": x, "positions": positions}
-    return Case(inputs, _rotate(x, angles), lambda: rotary_mistakes(x, positions))
-
-
-def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
-    """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
-    size = x.shape[-1]
-    signs = (("", 1), ("rotary_sign", -1))
+    positions, signs = torch.tensor(places), (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
     ]  # fmt: skip
-    stages = (starts, signs, _speeds(size), _LAYOUTS)
-    for names, (places, sign, powers, layout) in choices(*stages, most=2):
-        yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
-    yield ("rotary_unturned",), x
-    first = positions[:1].double()[:, None] / 1e4 ** powers_of(size)
-    for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
-        yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
+
+    def turned(
+        start: Tensor, sign: int, powers: Tensor, layout: Callable[[Tensor, Tensor], Tensor]
+    ) -> Tensor:
+        return layout(x, sign * start.double()[:, None] / 1e4**powers)
+
+    def mistakes() -> Named:
+        """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
+        for names, chosen in choices(starts, signs, _speeds(size), _LAYOUTS, most=2):
+            yield names, turned(*chosen)
+        yield ("rotary_unturned",), x
+        for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
+            first = positions[:1].expand(len(positions))
+            yield ("rotary_ignored", *filter(None, [name])), turned(first, 1, powers_of(size), layout)
+
+    inputs = {"x": x, "positions": positions}
+    return Case(inputs, turned(positions, 1, powers_of(size), _rotate), mistakes)
 
 
 def powers_of(size: int) -> Tensor:
@@ -271,25 +272,8 @@ def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
 
 def sinusoidal(length: int, embed_dim: int) -> Case:
     """Even dimensions have the sine, odd ones the cosine, pair by pair slower."""
-    right = _waves(length, embed_dim, _pairs(embed_dim))
-    inputs = {"length": length, "embed_dim": embed_dim}
-    return Case(inputs, right, lambda: _sinusoidal_mistakes(length, embed_dim))
-
-
-def _pairs(embed_dim: int) -> Tensor:
-    return torch.arange(0, embed_dim, 2, dtype=torch.float64)
-
-
-def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0, floor: bool = False) -> Tensor:
-    """A speed for each pair, or for each dimension."""
-    places = torch.arange(start, length + start, dtype=torch.float64)[:, None]
-    angles = places / 1e4 ** (powers.repeat_interleave(embed_dim // len(powers)) / embed_dim)
-    angles = angles.floor() if floor else angles
-    return torch.where(torch.arange(embed_dim) % 2 == 0, angles.sin(), angles.cos())
-
-
-def _sinusoidal_mistakes(length: int, embed_dim: int) -> Named:
-    pairs, dims = _pairs(embed_dim), torch.arange(embed_dim, dtype=torch.float64)
+    pairs = torch.arange(0, embed_dim, 2, dtype=torch.float64)
+    dims = torch.arange(embed_dim, dtype=torch.float64)
     speeds: list[tuple[str, Tensor]] = [
         ("", pairs), ("waves_speed", pairs / 2), ("waves_speed", 2 * pairs), ("waves_speed", 2 * dims),
         ("waves_to_the_end", pairs * embed_dim / (embed_dim - 2 or 1)), ("waves_odd", dims),
@@ -304,11 +288,22 @@ def _sinusoidal_mistakes(length: int, embed_dim: int) -> Named:
         ("waves_sines", lambda waves: waves[:, ::2].repeat_interleave(2, dim=1)),
     ]
     starts, floors = (("", 0), ("waves_from_one", 1)), (("", False), ("waves_floor", True))
-    for names, (order, start, powers, floor) in choices(orders, starts, speeds, floors):
-        if (
-            waves := order(_waves(length, embed_dim, powers, start, floor))
-        ).any():  # what adds nothing has none
-            yield names, waves
+
+    def mistakes() -> Named:
+        for names, (order, start, powers, floor) in choices(orders, starts, speeds, floors):
+            waves = order(_waves(length, embed_dim, powers, start, floor))
+            if waves.any():  # what adds nothing has none
+                yield names, waves
+
+    return Case({"length": length, "embed_dim": embed_dim}, _waves(length, embed_dim, pairs), mistakes)
+
+
+def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0, floor: bool = False) -> Tensor:
+    """A speed for each pair, or for each dimension."""
+    places = torch.arange(start, length + start, dtype=torch.float64)[:, None]
+    angles = places / 1e4 ** (powers.repeat_interleave(embed_dim // len(powers)) / embed_dim)
+    angles = angles.floor() if floor else angles
+    return torch.where(torch.arange(embed_dim) % 2 == 0, angles.sin(), angles.cos())
 
 
 def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
