@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import tomllib
 from collections.abc import Callable, Mapping, Set
+from importlib import resources
 from typing import Any
 
 import torch
@@ -21,6 +23,10 @@ Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names 
 def roles(**names: str) -> Roles:
     """Roles with other names for each: query="queries q"."""
     return {role: frozenset({role, *others.split()}) for role, others in names.items()}
+
+
+_TEXT = resources.files(__package__).joinpath("roles.toml").read_text(encoding="utf-8")
+ROLES: dict[str, Roles] = {kind: roles(**names) for kind, names in tomllib.loads(_TEXT).items()}
 
 
 def signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles
+from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import Case, Named, choices, examine, fits, same, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds import examination
@@ -20,19 +20,7 @@ from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
 from polyhead.modes import evaluation_mode
 
-ROLES = roles(
-    query="queries q qs xq q_in",
-    key="keys k ks xk k_in",
-    value="values v vs xv v_in",
-    mask="masks attn_mask attention_mask m allowed visible may_attend keep attn_bias src_mask",
-    valid_lens="valid_len lengths lens",
-    key_padding_mask="padding_mask",
-    is_causal="causal",
-    window="window_size w sliding_window",
-    d_k="dk head_dim d_head d dim",
-    dropout="dropout_p p",
-)
-OTHERS = ROLES.keys() - {"query", "key", "value", "mask"}  # only their names can tell
+OTHERS = ROLES["attention"].keys() - {"query", "key", "value", "mask"}  # only their names can tell
 
 # The stages of the computation: what is right comes first, under no name.
 INPUTS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]] = {
@@ -210,7 +198,7 @@ class _Function(Examination):
     """A function under examination, called with a batch, with heads before or after tokens, or neither."""
 
     def __init__(self, trial: Trial) -> None:
-        subject = Subject(trial, ROLES, named=OTHERS)
+        subject = Subject(trial, ROLES["attention"], named=OTHERS)
         super().__init__(subject, trial.meant, num_heads=3)
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], inputs["value"].shape[-1])
         self.sizes: list[tuple[int, ...]] = [*SIZES]

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles, signature
+from attention_clinic.arguments import ROLES, Subject, signature
 from attention_clinic.cases import Case, Named, Names, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, WEIGHING, weigh
@@ -226,13 +226,6 @@ def _weights(scores: Tensor, mask: Tensor | None, frame: Frame, hiding: str, wei
     return weights
 
 
-LISTED = roles(x="X tokens inputs", heads="head_weights hs params", W_O="w_o wo w_out output")
-PARALLEL = roles(
-    X="x tokens inputs", W_Q="w_q wq q", W_K="w_k wk k", W_V="w_v wv v", W_O="w_o wo w_out o",
-    num_heads="h heads n_heads n_head nhead",
-)  # fmt: skip
-
-
 def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join: str) -> Case:
     """Self-attention of the first argument; `join` names a view that joins the heads."""
     x, *_ = given.values()
@@ -291,10 +284,10 @@ def diagnose_functions(trial: Trial) -> Iterator[Finding]:
     # (batch, num_tokens, num_heads, head_dim)
     small = ((1, 2, 2, 1), (1, 2, 2, 2), (2, 2, 2, 2), (2, 3, 2, 2))
     if len(required) > 3:
-        subject = Subject(trial, PARALLEL)
+        subject = Subject(trial, ROLES["matrices"])
         yield from examine(subject, [parallel(2, 7, 3, 5)], [parallel(*sizes, digits=1) for sizes in small])
         return
-    subject = Subject(trial, LISTED)
+    subject = Subject(trial, ROLES["multi_head"])
     case = listed(2, 5, 3, 4)
     result = subject.answer(case.inputs)
     if isinstance(result, CallFailed) and isinstance(result.error, RuntimeError):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles
+from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import same, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.modules import evaluation_copy, readings
@@ -17,11 +17,6 @@ from attention_clinic.kinds.multi_head import diagnose_multi_head
 from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
 from attention_clinic.trial import CallFailed, Trial
 
-ROLES = roles(
-    x="src tgt hidden_states inputs input enc_input dec_input tokens h",
-    memory="encoder_hidden_states enc_output enc context encoder_output",
-    mask="src_mask attention_mask attn_mask",
-)  # fmt: skip
 # Found in a part, these say that it was not called as the layer calls it.
 _UNLIKE = {
     "raises", "differs", "shape", "dtype", "no_tensor", "not_compared", "not_called", "batch_mixed",
@@ -48,7 +43,7 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
     """Findings about a module (x[, memory]) to x of the same size."""
     trial.made = f"seeded_copy({trial.made})"
     with evaluation_copy(trial.candidate) as own:
-        subject = Subject(trial, ROLES, own)
+        subject = Subject(trial, ROLES["layer"], own)
         width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
         x, memory = samples((2, 5, width), (2, 5, width))
         inputs = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}

@@ -10,26 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_clinic.arguments import roles
+from attention_clinic.arguments import ROLES
 from attention_clinic.cases import Case, choices
 from polyhead.masks import padding_mask
 
-CAUSAL = roles(num_tokens="n size length seq_len t l num_queries sz tgt_len max_len block_size")
-CACHED = roles(
-    num_cached="past past_len past_length cached num_past old offset cache_len cache_length start_pos p",
-    num_new="new new_len num_queries q_len n t seq_len length m",
-)
-WINDOW = roles(
-    length="num_tokens n size seq_len t l num_queries", window="window_size w sliding_window width span"
-)
-PADDING = roles(
-    lengths="valid_lens valid_len lens seq_lens lengths_ sequence_lengths",
-    length="num_keys max_len maxlen max_length num_tokens size n t",
-)
-# Masks of a batch of token ids, (batch, length), in which one id is padding.
-OF_IDS = roles(token_ids="ids seq seqs sequence sequences tokens input_ids src trg tgt seq_ids dec_input")
-OF_IDS_AND_PADDING = {**OF_IDS, **roles(padding_id="pad_idx pad_id padding_idx pad_token_id pad_token pad")}
-DOCUMENTS = roles(document_ids="documents doc_ids docs ids segment_ids segments document doc doc_id")
+OF_IDS_AND_PADDING = {**ROLES["token_ids"], **ROLES["padding_id"]}
 
 
 def _case(

@@ -16,17 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from attention_clinic.arguments import Roles, plain, roles, signature
+from attention_clinic.arguments import ROLES, Roles, plain, signature
 from attention_clinic.seeded import seeded_copy
 from attention_clinic.trial import CallFailed, Trial, call_text
 from polyhead.modes import evaluation_mode
 
-NAMES: Roles = roles(
-    query="q queries wq w_q q_proj fc_q query_projection lin_q to_q q_linear w_query",
-    key="k keys wk w_k k_proj fc_k key_projection lin_k to_k k_linear w_key",
-    value="v values wv w_v v_proj fc_v value_projection lin_v to_v v_linear w_value",
-    output="o out wo w_o o_proj out_proj proj fc output_projection lin_out to_out dense c_proj",
-)
+NAMES = ROLES["projections"]
 COUNTS = ("num_heads", "n_head", "nhead", "heads", "h", "num_head", "n_heads", "nheads", "n_heads_q")
 HEAD_DIMS = ("head_dim", "d_k", "d_head", "dim_head", "head_size")
 
@@ -285,19 +280,7 @@ def of_matrices(weights: Sequence[Tensor], num_heads: int) -> Reading:
     return Reading((query, key, value, output), num_heads, num_heads)
 
 
-MAKING = roles(
-    embed_dim="d_model dim num_hiddens hidden_size n_embd dim_model width model_dim size d_in emb_dim"
-    " embed_size features normalized_shape",
-    num_heads="num_attention_heads " + " ".join(COUNTS),
-    num_kv_heads="n_kv_heads num_key_value_heads num_kv_groups n_kv_head kv_heads n_query_groups",
-    head_dim="d_k d_v d_head dim_head head_size",
-    output_dim="d_out",
-    dropout="attn_drop p dropout_p attention_dropout attn_pdrop resid_pdrop drop_rate attn_dropout",
-    length="context_length block_size max_len max_seq_len max_seq_length seq_len ctx_len",
-    bias="qkv_bias",
-    batch_first="",
-    dtype="",
-)
+MAKING: Roles = {**ROLES["making"], "num_heads": ROLES["making"]["num_heads"] | {*COUNTS}}
 _CONFIG = ("config", "cfg", "args", "conf", "params")
 
 

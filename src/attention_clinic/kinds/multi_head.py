@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles
+from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import Case, Names, fits, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds import modules
@@ -26,16 +26,6 @@ from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial, call_text
 from polyhead.multi_head import MultiHeadAttention
 
-ROLES = roles(
-    query="queries q x hidden_states inputs input tokens src tgt h xs x_q inputs_q",
-    key="keys k memory encoder_hidden_states context x_kv inputs_kv y key_value_states",
-    value="values v",
-    mask="attention_mask masks m keep allowed visible attn_mask",
-    valid_lens="valid_len lengths lens",
-    key_padding_mask="padding_mask",
-    need_weights="output_attentions return_weights return_attention need_weight",
-    cos="freqs_cos", sin="freqs_sin", freqs="freqs_cis", position_embeddings="",
-)  # fmt: skip
 BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
 # How many recipes are computed for one output that has no known mistake: about a second.
@@ -92,7 +82,7 @@ class _Module(Examination):
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
         self.module, self.readings, self.twin = module, [*modules.readings(module)], _twin(module)
-        subject = Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
+        subject = Subject(trial, ROLES["module"], module, ROLES["module"].keys() - {*BY_POSITION})
         mask = "hides" if isinstance(module, nn.MultiheadAttention) else trial.meant.mask
         num_heads = self.readings[0].num_heads if self.readings else 1
         super().__init__(subject, replace(trial.meant, mask=mask), num_heads)

@@ -14,31 +14,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Roles, Subject, named_parameters, plain, roles, signature
+from attention_clinic.arguments import ROLES, Roles, Subject, named_parameters, plain, roles, signature
 from attention_clinic.cases import Case, Named, choices, examine, fits, has_right_shape, same, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed, Trial, first_output
 
-ROTARY = roles(
-    x="q k query key queries keys t tensor heads states xq inputs",
-    positions="position position_ids pos places ids offsets",
-)
-_PAIR = roles(
-    query="q xq queries q_embed query_states query_layer", key="k xk keys k_embed key_states key_layer"
-)
-_TABLES = roles(cos="cosine cos_cached freqs_cos", sin="sine sin_cached freqs_sin")
-_FREQS = roles(freqs="freqs_cis freqs_complex pos_cis rope_cache rotary_emb rotary_pos_emb")
+ROTARY, _PAIR = ROLES["rotary"], ROLES["rotary_pair"]
+_TABLES, _FREQS = ROLES["rotary_tables"], ROLES["rotary_freqs"]
 _X = {"x": ROTARY["x"] - _PAIR["key"]}
 # Other signatures of the kind: of both, or of one, with tables made in advance, or with positions 0, 1, 2, …
 ROTARY_FORMS: tuple[Roles, ...] = (
     {**_PAIR, **_TABLES}, {**_PAIR, **_TABLES, "positions": ROTARY["positions"]}, {**_X, **_TABLES},
     {**_PAIR, **_FREQS}, {**_X, **_FREQS}, {**_PAIR, "positions": ROTARY["positions"]}, _PAIR,
 )  # fmt: skip
-SINUSOIDAL = roles(
-    length="num_tokens max_len n seq_len t l max_length num_positions num_steps",
-    embed_dim="d_model dim d num_hiddens size hidden_size e model_dim n_embd",
-)
-ALIBI = roles(num_heads="heads h n_heads n_head nhead n")
 
 
 def rotary(
@@ -308,14 +296,14 @@ def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0, floor: b
 
 def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
     """Findings about `candidate(length, embed_dim)`, or about what adds the waves to tokens, or takes ids."""
-    subject, sizes = Subject(trial, SINUSOIDAL), [(7, 12), (1, 2), (2, 4), (2, 2), (3, 4)]
+    subject, sizes = Subject(trial, ROLES["sinusoidal"]), [(7, 12), (1, 2), (2, 4), (2, 2), (3, 4)]
     own, is_module = trial.candidate, isinstance(trial.candidate, nn.Module)
     if is_module or sum(each.default is each.empty for each in signature(own) or []) == 1:
         tables = (*own.eval().buffers(), *own.parameters()) if is_module else ()
         with contextlib.suppress(CallFailed, RuntimeError):
             tables = tables or (trial.call(_added_by, own, 7, 0, _ADDED[2]),)
         width = next((each.shape[-1] for each in tables if each.ndim and each.shape[-1] % 2 == 0), 10)
-        subjects = [Subject(trial, SINUSOIDAL, partial(_added_by, own, form=form)) for form in _ADDED]
+        subjects = [Subject(trial, ROLES["sinusoidal"], partial(_added_by, own, form=way)) for way in _ADDED]
         distances = [_distance(sinusoidal(7, width), each) for each in subjects]
         subject, sizes = subjects[distances.index(min(distances))], [(7, width), (1, width), (2, width)]
         if subject is subjects[1] and min(distances) < _UNKNOWN:
