@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import tomllib
 from collections.abc import Callable, Mapping, Set
-from importlib import resources
 from typing import Any
 
 import torch
@@ -14,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attention_clinic.diagnosis import Call, Finding
+from attention_clinic.diagnosis import Call, Finding, tables
 from attention_clinic.trial import CallFailed, Trial, first_output, identical, is_dense, kind_of, shown
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
@@ -25,8 +23,7 @@ def roles(**names: str) -> Roles:
     return {role: frozenset({role, *others.split()}) for role, others in names.items()}
 
 
-_TEXT = resources.files(__package__).joinpath("roles.toml").read_text(encoding="utf-8")
-ROLES: dict[str, Roles] = {kind: roles(**names) for kind, names in tomllib.loads(_TEXT).items()}
+ROLES: dict[str, Roles] = {kind: roles(**names) for kind, names in tables("roles.toml").items()}
 
 
 def signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:

@@ -288,7 +288,5 @@ def _of_unknown_kind(best: Diagnosis, kinds: list[str]) -> Diagnosis:
     errors = [each.details for each in (*best.bugs, *best.doubts) if each.name in ("raises", "not_called")]
     name, details = ("not_called", errors[0]) if errors else ("unknown_kind", {})
     doubt = Finding(name, details=details, wording=best.wording)
-    question = "kind=" + " or ".join(f'"{kind}"' for kind in kinds)
-    return replace(
-        best, kind="", bugs=(), doubts=(doubt,), notes=(), examined=(), skipped=(), question=question
-    )
+    asked = "kind=" + " or ".join(f'"{kind}"' for kind in kinds)
+    return replace(best, kind="", bugs=(), doubts=(doubt,), notes=(), examined=(), skipped=(), question=asked)

@@ -74,9 +74,8 @@ def mistakes(
     """What attention gives with up to `most` mistakes at once, the fewest first; a pattern hides, too."""
     acting, hidden = (pattern, None) if mask is None else (mask, pattern)
     ways = [each for each in hidings(acting) if mask is not None or each[0] not in _OTHER_PATTERNS]
-    for names, (order, scale, hiding, weighing) in choices(
-        INPUTS.items(), SCALES.items(), ways, ((name, name) for name in WEIGHING), most=most
-    ):
+    stages = INPUTS.items(), SCALES.items(), ways, [(name, name) for name in WEIGHING]
+    for names, (order, scale, hiding, weighing) in choices(*stages, most=most):
         if "no_softmax" in names and hiding in ("mask_after", "mask_zero"):
             continue
         if "queries_keys_swapped" in names and query.shape != key.shape:

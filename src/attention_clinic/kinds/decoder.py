@@ -93,9 +93,7 @@ _PARTS = {
 }  # fmt: skip
 _FUTURE = {"causal_open", "causal_train_only", "sees_ahead", "causal_inverted"}
 # Of laws, what explains that they are broken, where it has been found before.
-_EXPLAINED = {
-    "past": {"causal_inverted"}, "reach": _FUTURE, "train": {"causal_train_only"}, "windows": _FUTURE,
-}  # fmt: skip
+_KNOWN = {"past": {"causal_inverted"}, "reach": _FUTURE, "train": {"causal_train_only"}, "windows": _FUTURE}
 
 
 def diagnose_decoder(trial: Trial) -> Iterator[Finding]:
@@ -135,10 +133,8 @@ def _examine(trial: Trial, reasons: Reasons) -> Iterator[Finding]:
         trial.made = f"awakened({trial.made})"
     exam = Exam(trial, awake)
     with evaluation_mode(exam.decoder.module), torch.no_grad():
-        if limit := _only_short(exam):
-            yield limit
-            return
-        yield from _findings(exam, reasons)
+        limit = _only_short(exam)
+        yield from [limit] if limit else _findings(exam, reasons)
 
 
 def _only_short(exam: Exam) -> Finding | None:
@@ -176,7 +172,7 @@ def _lawful(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
         yield Finding("mask_inverted" if exam.trial.meant.mask == "keeps" else "mask_hides")
     for law, reason in reasons.items():
         try:
-            is_news = exam.named.isdisjoint(_EXPLAINED.get(law, ()))
+            is_news = exam.named.isdisjoint(_KNOWN.get(law, ()))
             if exam.broken(law, 3 if law == "batch" else exam.batch) and is_news:
                 yield from _new(exam, law, reason(exam))
         except CallFailed as stop:

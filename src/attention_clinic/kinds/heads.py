@@ -186,18 +186,18 @@ _ORDERS: list[Mistake] = [("batch_first", {"batch_second": True})]
 
 
 def outputs(
-    reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame = PLAIN, most: int = 2, least: int = 0
+    reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame, counts: Sequence[int] = (0, 1, 2)
 ) -> Iterator[tuple[Names, Recipe, Tensor]]:
-    """What multi-head attention gives with `least` to `most` mistakes, and the recipes for it.
+    """What multi-head attention gives with so many mistakes, and the recipes for it.
 
     They are the mistakes that such projections can have, and what hides: a mask, or a pattern alone.
     """
     groups = _GROUPS if reading.num_heads != reading.num_kv_heads else []
     pattern = frame.seen(*(x.shape[1] for x in inputs[:2]))
     hiding = _HIDING if mask is not None else [] if pattern is None else _HIDING_CAUSE
-    last = [] if reading.pairs[3] is None else _LAST
+    last = [] if reading.output is None else _LAST
     stages = (_SPLITS, _DIVISORS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
-    for count in range(least, most + 1):
+    for count in counts:
         for chosen in itertools.combinations(stages, count):
             for mistakes in itertools.product(*chosen):
                 names = tuple(name for name, _ in mistakes)
@@ -231,7 +231,7 @@ def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join
     x, *_ = given.values()
 
     def known_outputs() -> Named:
-        for names, _, output in outputs(of_matrices(weights, num_heads), (x, x, x), None):
+        for names, _, output in outputs(of_matrices(weights, num_heads), (x, x, x), None, PLAIN):
             yield tuple(join if name == "view_back" else name for name in names), output
 
     return Case(given, next(known_outputs())[1], known_outputs)

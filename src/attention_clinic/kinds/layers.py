@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from attention_clinic.arguments import ROLES, Subject
-from attention_clinic.cases import same, samples
+from attention_clinic.cases import Output, same, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.modules import evaluation_copy, readings
 from attention_clinic.kinds.multi_head import diagnose_multi_head
@@ -59,9 +59,7 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
             yield from _part(trial, part)
 
 
-def _watched(
-    own: nn.Module, subject: Subject, inputs: dict[str, Tensor]
-) -> tuple[list[Step], Tensor | CallFailed]:
+def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Tensor]) -> tuple[list[Step], Output]:
     """Every call inside, in the order in which they end."""
     steps = list[Step]()
 

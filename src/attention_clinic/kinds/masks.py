@@ -125,9 +125,7 @@ def documents(document_ids: tuple[int, ...], batch: bool = False) -> Case:
 
 # The shapes that a mask may have, apart from dimensions of size 1: of padding (batch, length), or with a row
 # for each query; of documents (length, length), (batch, length, length).
-_OF_PADDING: list[Callable[[Tensor], Tensor]] = [
-    lambda m: m, lambda m: m[:, None].expand(-1, m.shape[1], -1),
-]  # fmt: skip
+_OF_PADDING: list[Callable[[Tensor], Tensor]] = [lambda m: m, lambda m: m[:, None].expand(-1, m.shape[1], -1)]
 PADDING_FORMS = [partial(padding, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS = [partial(padding_of_ids, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS_AND_ID: list[Callable[..., Case]] = [partial(each, padding_id=9) for each in PADDING_OF_IDS]

@@ -43,9 +43,6 @@ class Linear(NamedTuple):
         return Linear(self.weight[:, columns], None if self.bias is None else self.bias[columns])
 
 
-Layers = tuple[Linear, Linear, Linear, Linear | None]  # of queries, keys, values and output
-
-
 @dataclass(frozen=True, eq=False)
 class Reading:
     """The layers of queries, keys, values and output, if there is one, and how many heads they have.
@@ -53,7 +50,8 @@ class Reading:
     Norms of queries and keys act on each head, or before the split on all of them, as their sizes have it.
     """
 
-    pairs: Layers
+    inputs: Sequence[Linear]  # of queries, keys and values
+    output: Linear | None
     num_heads: int
     num_kv_heads: int
     norms: tuple[nn.Module, ...] = ()  # of queries and of keys
@@ -62,15 +60,14 @@ class Reading:
     @property
     def widths(self) -> tuple[int, int, int]:
         """The sizes of a query's token, of a key's token, and of an output."""
-        query, key, _, output = self.pairs
-        return len(query.weight), len(key.weight), (output or query).weight.shape[1]
+        query, key, _ = self.inputs
+        return len(query.weight), len(key.weight), (self.output or query).weight.shape[1]
 
     @property
     def has_one_width(self) -> bool:
         """Whether all tokens that come in, and those that an output projection gives, have one size."""
-        query, key, value, output = self.pairs
-        outputs = [output.weight.shape[1]] if output else []
-        return len({len(query.weight), len(key.weight), len(value.weight), *outputs}) == 1
+        outputs = [self.output.weight.shape[1]] if self.output else []
+        return len({*(len(each.weight) for each in self.inputs), *outputs}) == 1
 
     @property
     def embed_dim(self) -> int:
@@ -80,17 +77,17 @@ class Reading:
     @property
     def head_dim(self) -> int:
         """The size of a head's queries."""
-        return self.pairs[0].weight.shape[1] // self.num_heads
+        return self.inputs[0].weight.shape[1] // self.num_heads
 
     @property
     def num_names(self) -> int:
         """How many layers have a name that tells what they are for."""
-        named = zip(self.pairs, NAMES.values(), strict=True)
+        named = zip((*self.inputs, self.output), NAMES.values(), strict=True)
         return sum(layer is not None and layer.name in names for layer, names in named)
 
     def project(self, number: int, x: Tensor) -> Tensor:
         """What the projection of queries 0, keys 1, values 2 or the output 3 makes of x."""
-        layer = self.pairs[number]
+        layer = (*self.inputs, self.output)[number]
         return x if layer is None else layer.project(x)
 
     def normed(self, number: int, x: Tensor) -> Tensor:
@@ -124,24 +121,18 @@ def readings(module: nn.Module) -> list[Reading]:
 
 
 def _readings(linears: list[Linear], norms: tuple[nn.Module, ...]) -> Iterator[Reading]:
-    """The ways in which the sizes fit each other."""
-    for layers, size in _layers(linears):
-        query, key, value = (layer.weight.shape[1] for layer in layers[:3])
-        inner = query if layers[3] is None else len(layers[3].weight)
-        if key == value and query == inner and query % key == 0:
-            for head_dim in [size] if size else range(1, key + 1):
-                if key % head_dim == 0:
-                    yield Reading(layers, query // head_dim, key // head_dim, norms)
-
-
-def _layers(linears: list[Linear]) -> Iterator[tuple[Layers, int | None]]:
-    """What may be queries, keys, values and output, and the size of a head, if it follows from that."""
+    """What may be queries, keys, values and output, in the ways in which the sizes fit each other."""
     if len(linears) in (3, 5) and linears[-2].weight.shape[1] == len(linears[-1].weight):
-        yield from _layers([*linears[:-2], _chain(*linears[-2:])])
+        yield from _readings([*linears[:-2], _chain(*linears[-2:])], norms)
     for output in (*reversed(linears), None):
         rest = [each for each in linears if each is not output]
-        for (query, key, value), head_dim in _inputs(rest, output):
-            yield (query, key, value, output), head_dim
+        for layers, size in _inputs(rest, output):
+            query, key, value = (layer.weight.shape[1] for layer in layers)
+            inner = query if output is None else len(output.weight)
+            if key == value and query == inner and query % key == 0:
+                for head_dim in [size] if size else range(1, key + 1):
+                    if key % head_dim == 0:
+                        yield Reading(layers, output, query // head_dim, key // head_dim, norms)
 
 
 Inputs = Iterator[tuple[Sequence[Linear], int | None]]
@@ -276,8 +267,8 @@ def _is_of_heads(name: str) -> bool:
 
 def of_matrices(weights: Sequence[Tensor], num_heads: int) -> Reading:
     """W_Q, W_K, W_V and W_O, without biases."""
-    query, key, value, output = map(Linear, weights)
-    return Reading((query, key, value, output), num_heads, num_heads)
+    *inputs, output = map(Linear, weights)
+    return Reading(inputs, output, num_heads, num_heads)
 
 
 MAKING: Roles = {**ROLES["making"], "num_heads": ROLES["making"]["num_heads"] | {*COUNTS}}

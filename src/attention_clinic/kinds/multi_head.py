@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -154,7 +155,7 @@ class _Module(Examination):
         wholes = [self.whole]
         if "mask" in self.required:
             wholes += itertools.chain(*forms("mask", self.meant))
-        for self.layout, self.repeats, self.whole in itertools.product(("batch", "single"), repeats, wholes):
+        for self.layout, self.repeats, self.whole in product(("batch", "single"), repeats, wholes):
             for self.takes_keys, sizes in tries if has_keys else tries[2:]:
                 result = self.output(self.call(*sizes).inputs)
                 if isinstance(result, CallFailed):
@@ -219,15 +220,12 @@ class _Module(Examination):
     def frames(self) -> list[Frame]:
         """All that may stand around it, as far as the module behaves so."""
         turns = self._turns(self._depends_on_order())
-        patterns = [None, CAUSAL] if self._leaks() else [CAUSAL, None]
-        opened = ("causal_open",) if self.causal else ()
+        opened: Names = ("causal_open",) if self.causal else ()
+        patterns = [(None, opened), (CAUSAL, ())] if self._leaks() else [(CAUSAL, ()), (None, opened)]
+        ways = product(self._surroundings(), patterns, turns)
         found = [
-            replace(
-                frame, turns=turn, mended=right, pattern=pattern, names=(*(() if pattern else opened), *names)
-            )
-            for frame in self._surroundings()
-            for pattern in patterns
-            for turn, right, names in turns
+            replace(frame, turns=turn, mended=right, pattern=pattern, names=lacks + names)
+            for frame, (pattern, lacks), (turn, right, names) in ways
         ]
         return sorted(found, key=lambda frame: len(frame.names))
 
@@ -266,7 +264,7 @@ class _Module(Examination):
         if not (self.given_turns and depends):
             meant = (_turn(bases[0], self.meant.rope),) * 2 if self.meant.rope else None
             turns.append((None, meant, ("rotary_unturned",) if meant else ()))
-        for base, pairs in itertools.product(bases, PAIRS):
+        for base, pairs in product(bases, PAIRS):
             turn, back = _turn(base, pairs), _turn(base, pairs, -1)
             right = (_turn(base, self.meant.rope or pairs),) * 2
             lacks = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
@@ -295,22 +293,18 @@ class _Module(Examination):
         """What the module may give, the fewest mistakes first; the likeliest reading may have two."""
         declared = [reading for reading in self.readings if reading.is_declared]
         usual = [frame for frame in frames if {*frame.names} <= {"causal_open"}]
-        wrong = [
-            replace(frame, pattern=pattern, names=(name,), blind=blind)
-            for name, pattern in WRONG_PATTERNS.items()
-            for blind in ("nan", "uniform", "zero")
-            for frame in usual
-            if frame.pattern is not None
-        ]
+        hiding = [frame for frame in usual if frame.pattern is not None]
+        ways = product(WRONG_PATTERNS.items(), ("nan", "uniform", "zero"), hiding)
+        wrong = [replace(frame, pattern=own, names=(name,), blind=row) for (name, own), row, frame in ways]
         still = [frame for frame in usual if frame.turns is None]
         likely = declared[:1]
         rounds = [
-            (frames, declared, 0, 0), (wrong, likely, 0, 0), (usual, likely, 1, 1),
-            (still or usual, likely, 2, 2), (still or usual, declared[1:], 1, 1), (wrong, likely, 1, 1),
+            (frames, declared, 0), (wrong, likely, 0), (usual, likely, 1), (still or usual, likely, 2),
+            (still or usual, declared[1:], 1), (wrong, likely, 1),
         ]  # fmt: skip
-        for around, read, least, most in rounds[:num_rounds]:
-            for frame, reading in itertools.product(around, read):
-                for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, most, least):
+        for around, read, count in rounds[:num_rounds]:
+            for frame, reading in product(around, read):
+                for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, [count]):
                     yield output, _Match((*frame.names, *names), reading, recipe, frame)
 
     def findings(self) -> Iterator[Finding]:
@@ -348,7 +342,7 @@ class _Module(Examination):
         """Differences from what the parameters give, with each mask and without."""
         frames = self.frames()
         odd: tuple[_Call, Tensor | CallFailed] | None = None
-        for role, sizes in itertools.product((*self.mask_roles, ""), self.sizes):
+        for role, sizes in product((*self.mask_roles, ""), self.sizes):
             if role:
                 masked = self.answers(role, partial(self.call, *sizes))
                 answers = [(call, result) for _, call, result in masked]
@@ -443,10 +437,8 @@ class _Module(Examination):
 
     def _odd(self, call: _Call, result: Tensor | CallFailed, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
-        known = [
-            (names, LAYOUTS[self.layout](output))
-            for names, _, output in outputs(self.readings[0], call.tensors, call.mask, frames[0], most=1)
-        ]
+        found = outputs(self.readings[0], call.tensors, call.mask, frames[0], [0, 1])
+        known = [(names, LAYOUTS[self.layout](output)) for names, _, output in found]
         expected = known[0][1] if known else torch.empty(0)
         finding = oddity(Case(call.inputs, expected, lambda: known), result)
         ordered = any(each.turns and not each.names for each in frames)
@@ -493,7 +485,7 @@ class _Module(Examination):
         """Whether asking for the weights changes the output."""
         if "need_weights" not in self.subject.accepts:
             return
-        for sizes, form in itertools.product(((1, 2, 2), (2, 5, 5)), {self.form, None}):
+        for sizes, form in product(((1, 2, 2), (2, 5, 5)), {self.form, None}):
             inputs = self.call(*sizes, form, digits=1).inputs
             plain, looked = (self.output({**inputs, "need_weights": asked}) for asked in (False, True))
             if isinstance(plain, CallFailed) or isinstance(looked, CallFailed):

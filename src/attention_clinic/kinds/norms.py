@@ -68,9 +68,8 @@ def _normed(x: Tensor, weight: Tensor, eps: float, *stages: Any) -> Tensor:
 
 def _case(inputs: dict[str, Any], *stages: list[tuple[str, Any]]) -> Case:
     """A norm with every mistake of these stages, up to three at once."""
-    return staged(
-        inputs, partial(_normed, *(inputs[name] for name in ("x", "weight", "eps"))), *stages, most=3
-    )
+    values = (inputs[name] for name in ("x", "weight", "eps"))
+    return staged(inputs, partial(_normed, *values), *stages, most=3)
 
 
 def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:

@@ -39,10 +39,8 @@ def rotary(
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
     ]  # fmt: skip
 
-    def turned(
-        start: Tensor, sign: int, powers: Tensor, layout: Callable[[Tensor, Tensor], Tensor]
-    ) -> Tensor:
-        return layout(x, sign * start.double()[:, None] / 1e4**powers)
+    def turned(start: Tensor, sign: int, powers: Tensor, turn: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        return turn(x, sign * start.double()[:, None] / 1e4**powers)
 
     def mistakes() -> Named:
         """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
@@ -162,9 +160,8 @@ def _turns(candidate: Any) -> list[_Turn]:
         turned = turned or [parameter.name for parameter in signature(candidate) or []][:1]
     asked = {"cos", "sin", "freqs"} & {*names}
     tables = [i for i, table in enumerate(_tables(torch.zeros(1, 1))) if table.keys() == asked]
-    return [
-        _Turn(candidate, names, turned, *way) for way in itertools.product(_ORDERS if turned else (), tables)
-    ]
+    ways = itertools.product(_ORDERS if turned else (), tables)
+    return [_Turn(candidate, names, turned, *way) for way in ways]
 
 
 def _tables(angles: Tensor) -> Iterator[dict[str, Tensor]]:
