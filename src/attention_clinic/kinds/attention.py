@@ -225,8 +225,7 @@ class _Function(Examination):
             given, mask = self.masked(visible((batch,), queries, keys), form)
             mask = mask[:, None] if with_heads else mask[0] if self.layout == "single" else mask
             inputs |= given
-        wrong = self.wrong if wrong is None else wrong
-        case = case_of(inputs | options, mask, right or self.right, wrong)
+        case = case_of(inputs | options, mask, right or self.right, wrong or self.wrong)
         return _tokens_before_heads(case) if self.layout == "tokens" else case
 
     def findings(self) -> Iterator[Finding]:
