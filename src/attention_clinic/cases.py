@@ -40,6 +40,10 @@ class Case:
             return ("all_nan",)
         return next((names for names, mistake in self.mistakes() if same(result, mistake)), None)
 
+    def seen_as(self, inputs: Mapping[str, Any], change: Callable[[Tensor], Tensor]) -> Case:
+        """The same with other inputs, and with outputs of another form."""
+        return Case(inputs, change(self.expected), lambda: ((of, change(x)) for of, x in self.mistakes()))
+
     def finding(self, name: str, result: object, **details: Any) -> Finding:
         """A finding with this case as evidence."""
         return Finding(name, dict(self.inputs), self.expected, result, details)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,9 +18,8 @@ OF_IDS_AND_PADDING = {**ROLES["token_ids"], **ROLES["padding_id"]}
 
 
 def _case(
-    inputs: Mapping[str, Any], right: Tensor, wrong: Sequence[tuple[str, Tensor]],
-    inverted: str = "mask_inverted", shape: Callable[[Tensor], Tensor] = lambda mask: mask,
-) -> Case:  # fmt: skip
+    inputs: dict[str, Any], right: Tensor, wrong: list[tuple[str, Tensor]], inverted: str = "mask_inverted"
+) -> Case:
     """A mask, and what it may be instead: of another form, of a `wrong` pattern, or the wrong way round.
 
     The names of a pattern's mistakes are separated by spaces.
@@ -28,8 +27,8 @@ def _case(
     additive = torch.zeros(right.shape).masked_fill(~right, -torch.inf)
     masks = [("causal_additive", additive), ("causal_floats", right.float()), *wrong]
     masks += [(f"{inverted} {names}", ~mask) for names, mask in [("", right), *wrong]]
-    mistakes = [((*names.split(),), shape(mask)) for names, mask in masks]
-    return Case(inputs, shape(right), lambda: sorted(mistakes, key=lambda mistake: len(mistake[0])))
+    mistakes = [((*names.split(),), mask) for names, mask in masks]
+    return Case(inputs, right, lambda: sorted(mistakes, key=lambda mistake: len(mistake[0])))
 
 
 def causal(num_tokens: int) -> Case:
@@ -44,16 +43,8 @@ def causal(num_tokens: int) -> Case:
 
 def causal_of_ids(num_tokens: int, batch: bool = False) -> Case:
     """The same for a batch of so many tokens, none of which is padding."""
-    case, lead = causal(num_tokens), (2,) if batch else ()
-    ids = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])[:, :num_tokens]
-
-    def whole(mask: Tensor) -> Tensor:
-        return mask.expand(*lead, *mask.shape)
-
-    return Case(
-        {"token_ids": ids}, whole(case.expected),
-        lambda: ((names, whole(mask)) for names, mask in case.mistakes()),
-    )  # fmt: skip
+    ids, lead = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])[:, :num_tokens], (2,) if batch else ()
+    return causal(num_tokens).seen_as({"token_ids": ids}, lambda mask: mask.expand(*lead, *mask.shape))
 
 
 def cached(num_cached: int, num_new: int) -> Case:
@@ -95,7 +86,8 @@ def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Ten
     lens = torch.tensor(lengths)
     right = padding_mask(lens, length)[:, 0]
     wrong = [("padding_wrong_side", right.flip(-1)), ("padding_ignored", torch.ones_like(right))]
-    return _case({"lengths": lens, "length": length}, right, wrong, "padding_inverted", shape)
+    inputs = {"lengths": lens, "length": length}
+    return _case(inputs, right, wrong, "padding_inverted").seen_as(inputs, shape)
 
 
 def padding_of_ids(
