@@ -14,19 +14,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import named_parameters, roles
+from attention_clinic.arguments import ROLES, named_parameters
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed
 
 Decoder = Callable[..., Any]
 
-MODEL = roles(
-    token_ids="ids idx input_ids tokens",
-    mask="attention_mask padding_mask pad_mask src_mask key_padding_mask src_key_padding_mask",
-    cache="kv_cache past_key_values past_key_value past_kv past layer_past caches cache_params state",
-    use_cache="", start_pos="startpos start offset past_length", positions="position_ids",
-    documents="document_ids", need_weights="output_attentions", targets="target labels",
-)  # fmt: skip
+MODEL = ROLES["decoder"]
 _SAMPLE = torch.zeros(2, 3, dtype=torch.long)
 _DTYPES = (torch.long, torch.bool)
 _CACHES = (*MODEL["cache"], "new_cache", "present", "presents")

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attention_clinic.diagnosis import Call, Finding
+from attention_clinic.diagnosis import Call, Finding, tables
 from attention_clinic.trial import CallFailed, Trial, first_output, identical, is_dense, kind_of, shown
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
@@ -21,6 +21,9 @@ Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names 
 def roles(**names: str) -> Roles:
     """Roles with other names for each: query="queries q"."""
     return {role: frozenset({role, *others.split()}) for role, others in names.items()}
+
+
+ROLES: dict[str, Roles] = {kind: roles(**names) for kind, names in tables("roles.toml").items()}
 
 
 def signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -49,6 +52,7 @@ class Binding:
 
     Where names do not tell, required parameters take the roles that are left, in the usual order, and so does
     `*args`. A function of unknown signature takes all roles by position. Those in `named` a name must tell.
+    `accepts` are the roles that the function takes, `optional` those with a default, `required` the others.
 
     Example:
         >>> Binding(lambda k, q, extra=0: None, roles(query="q", key="k")).parameters
@@ -74,21 +78,9 @@ class Binding:
                 taken = unnamed if parameter.kind is parameter.VAR_POSITIONAL else unnamed[:1]
                 unnamed = unnamed[len(taken) :]
             self.parameters |= dict.fromkeys(taken, parameter)
-
-    @property
-    def accepts(self) -> set[str]:
-        """The roles that the function takes."""
-        return {*self.parameters}
-
-    @property
-    def optional(self) -> set[str]:
-        """The roles that have a default."""
-        return {role for role, each in self.parameters.items() if each.default is not each.empty}
-
-    @property
-    def required(self) -> set[str]:
-        """The roles that have none."""
-        return self.accepts - self.optional
+        self.accepts = {*self.parameters}
+        self.optional = {role for role, each in self.parameters.items() if each.default is not each.empty}
+        self.required = self.accepts - self.optional
 
     def arguments(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the keyword arguments of a call; a required one that is not given is None."""
@@ -142,20 +134,21 @@ class Subject(Binding):
             raise CallFailed(Finding("no_tensor", shown(inputs), details={"kind": kind_of(output)}))
         return output
 
+    def answer(self, inputs: Mapping[str, Any]) -> Tensor | CallFailed:
+        """The output, or why there is none; a candidate that never ends is not called again."""
+        try:
+            return self(**inputs)
+        except CallFailed as stop:
+            if stop.finding.name == "never_ends":
+                raise
+            return stop
+
     def _chosen(self, **inputs: Any) -> Any:
         output = self.call(**inputs)
         if self.shape_of is None or not isinstance(output, tuple | list | Mapping):
             return output
         shape, several = self.shape_of(inputs), output.values() if isinstance(output, Mapping) else output
         return next((each for each in several if isinstance(each, Tensor) and each.shape == shape), output)
-
-    def outputs(self, **inputs: Any) -> Any:
-        """Whatever the candidate returns.
-
-        Raises:
-            CallFailed: the call fails.
-        """
-        return self.trial.call(self.call, **inputs)
 
     def call(self, **inputs: Any) -> Any:
         """Call the candidate outside of the trial, as part of a function that the trial runs."""

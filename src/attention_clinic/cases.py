@@ -40,6 +40,14 @@ class Case:
             return ("all_nan",)
         return next((names for names, mistake in self.mistakes() if same(result, mistake)), None)
 
+    def seen_as(self, inputs: Mapping[str, Any], change: Callable[[Tensor], Tensor]) -> Case:
+        """The same with other inputs, and with outputs of another form."""
+        return Case(inputs, change(self.expected), lambda: ((of, change(x)) for of, x in self.mistakes()))
+
+    def finding(self, name: str, result: object, **details: Any) -> Finding:
+        """A finding with this case as evidence."""
+        return Finding(name, dict(self.inputs), self.expected, result, details)
+
 
 def choices(*stages: Iterable[tuple[str, Any]], most: int | None = None) -> Iterator[tuple[Names, list[Any]]]:
     """Every choice of one thing from each stage that makes up to `most` mistakes, the fewest first.
@@ -114,7 +122,7 @@ def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ())
 
     The cases after the first with a known mistake are skipped: their outputs are wrong for the same reason.
     """
-    if not subject.is_repeatable and not isinstance(answer(subject, cases[0]), CallFailed):
+    if not subject.is_repeatable and not isinstance(subject.answer(cases[0].inputs), CallFailed):
         difference = subject.difference_of_calls(**cases[0].inputs)
         if difference:
             yield difference
@@ -122,11 +130,11 @@ def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ())
                 return
     odd: tuple[Case, Output] | None = None
     for case in cases:
-        result = answer(subject, case)
+        result = subject.answer(case.inputs)
         names = _known_mistakes(case, result)
         if names:
-            shown = smallest(subject, case, result, small)
-            yield from (case_finding(name, *shown) for name in names)
+            shown, result = smallest(subject, case, result, small)
+            yield from (shown.finding(name, result) for name in names)
             return
         if names is None:
             odd = odd or (case, result)
@@ -149,32 +157,20 @@ def smallest(subject: Subject, case: Case, result: Output, small: Iterable[Case]
     for each in small:
         if subject.trial.late:
             break
-        output = answer(subject, each)
+        output = subject.answer(each.inputs)
         if symptoms(each, output) == sought:
             return each, output
     return case, result
 
 
-def answer(subject: Subject, case: Case) -> Output:
-    """The candidate's output, or why there is none; a candidate that never ends is not called again."""
-    try:
-        return subject(**case.inputs)
-    except CallFailed as stop:
-        if stop.finding.name == "never_ends":
-            raise
-        return stop
+def fits(result: Output, case: Case) -> TypeGuard[Tensor]:
+    """Whether there is a result, and it has the shape of what is right."""
+    return not isinstance(result, CallFailed) and result.shape == case.expected.shape
 
 
 def has_right_shape(subject: Subject, case: Case) -> bool:
     """Whether the candidate runs, and its output has the shape of what is right."""
-    result = answer(subject, case)
-    result = without_singletons(result, case.expected)
-    return isinstance(result, Tensor) and result.shape == case.expected.shape
-
-
-def case_finding(name: str, case: Case, result: object, **details: Any) -> Finding:
-    """A finding with this case as evidence."""
-    return Finding(name, dict(case.inputs), case.expected, result, details)
+    return fits(without_singletons(subject.answer(case.inputs), case.expected), case)
 
 
 def oddity(case: Case, result: object) -> Finding:
@@ -192,7 +188,7 @@ def oddity(case: Case, result: object) -> Finding:
         shapes = {"expected": tuple(expected.shape), "actual": tuple(result.shape)}
         return Finding("shape", inputs, details=shapes)
     difference = f"{_largest_gap(expected, result):.2g}"
-    return case_finding("differs", case, result, difference=difference, nearest=_nearest(case, result))
+    return case.finding("differs", result, difference=difference, nearest=_nearest(case, result))
 
 
 def _nearest(case: Case, result: Tensor) -> dict[str, float]:

@@ -5,8 +5,7 @@ such as "attention" or "causal_mask". Then it is examined as code of each of the
 are compared with right and known wrong ones, and all that is wrong or remarkable is a `Finding`. The first
 kind of which the candidate is right makes the `Diagnosis`, else the kind that explains the results best.
 
-`choice.py` tells which kinds come into question. The kinds are in `kinds/table.py`, and so is what counts as
-a bug; the other modules there examine them.
+The kinds are in `kinds/table.py`, and so is what counts as a bug; the other modules there examine them.
 """
 
 from __future__ import annotations
@@ -20,19 +19,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from attention_clinic.adapter import MODEL
-from attention_clinic.arguments import Binding, signature
-from attention_clinic.choice import (
-    FARTHEST,
-    evidence_of_kind,
-    has_usual_names,
-    is_module_class,
-    kinds_of_module,
-    possible_kinds,
-)
+from attention_clinic.arguments import Binding, plain, signature
 from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMS, Diagnosis, Finding, Wording
+from attention_clinic.kinds import decoder, layers, norms, positions, table
 from attention_clinic.kinds.modules import build_module
-from attention_clinic.kinds.table import KINDS, counts_as, distance
-from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, one_thread
+from attention_clinic.kinds.table import KINDS, Kind, counts_as, distance
+from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, call_text, one_thread
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
 
@@ -96,7 +88,7 @@ def diagnose(
             return diagnosis
         diagnoses.append(diagnosis)
     best = min(diagnoses, key=distance)
-    if kind is None and distance(best) > FARTHEST[evidence_of_kind(candidate, best.kind, kinds)]:
+    if kind is None and distance(best) > farthest(candidate, best.kind, kinds):
         return _of_unknown_kind(best, kinds)
     return best
 
@@ -129,6 +121,106 @@ def assert_healthy(candidate: Any, kind: str | None = None, **options: Any) -> D
     if not diagnosis:
         raise AssertionError(str(diagnosis))
     return diagnosis
+
+
+# ---- which kinds it may be, and how well that is known: with more wrong it is rather code of another kind
+
+
+def farthest(candidate: Any, kind: str, kinds: list[str]) -> int:
+    """The largest distance at which a candidate is ill code of this kind, of all that come into question.
+
+    Example:
+        >>> farthest(lambda x: None, "causal_mask", ["causal_mask", "alibi"]) == table.KNOWN_MISTAKES
+        True
+        >>> farthest(lambda num_tokens: None, "causal_mask", ["causal_mask", "alibi"]) == table.OTHER_NUMBERS
+        True
+    """
+    if kinds == ["sinusoidal"] and positions.is_learned(candidate):
+        return table.KNOWN_MISTAKES  # a trained table of positions may be anything
+    if len(kinds) == 1:
+        return table.NO_RESULT
+    return table.OTHER_NUMBERS if has_usual_names(candidate, kind) else table.KNOWN_MISTAKES
+
+
+def possible_kinds(candidate: Any, kind: str | None = None, causal: bool | None = None) -> list[str]:
+    """The kinds that a candidate may be, of all those that `kind` allows, the likely ones first.
+
+    Of a module its parts tell. Of a function they are the kinds whose names its arguments have; else those
+    with as many required ones; else every kind but models.
+
+    Raises:
+        ValueError: `kind` is unknown; or `kind` is not given, and the signature tells nothing.
+
+    Example:
+        >>> possible_kinds(lambda queries, keys, values: None)
+        ['attention']
+    """
+    if kind in KINDS:
+        return [kind]
+    if kind not in (None, "mask"):
+        raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
+    if kind is None and isinstance(candidate, nn.Module):
+        return kinds_of_module(candidate, causal)
+    if kind is None and is_module_class(candidate):
+        return ["multi_head"]
+    every = signature(candidate)
+    parameters = [each for each in every or [] if each.kind is not each.VAR_POSITIONAL]
+    if kind is None and not parameters:
+        reason = "signature is unknown" if every is None else "arguments do not tell which"
+        raise ValueError(f"kind must be given, one of {', '.join(KINDS)}: the candidate's {reason}")
+    names = [name for name in KINDS if kind is None or name.endswith("_mask")]
+    names = [name for name in names if name not in ("encoder", "layer")]  # which are modules
+    by_name = [name for name in names if _matches(candidate, KINDS[name])]
+    by_name.sort(key=lambda name: not has_usual_names(candidate, name))
+    by_position = [name for name in names if name != "decoder"]  # its argument has a name
+    num_required = sum(each.default is each.empty for each in parameters)
+    by_number = [name for name in by_position if len(KINDS[name].required) == num_required]
+    return by_name or by_number or by_position
+
+
+def is_module_class(candidate: Any) -> bool:
+    """Whether a candidate is a class of modules.
+
+    Example:
+        >>> is_module_class(nn.Linear), is_module_class(nn.Linear(2, 2))
+        (True, False)
+    """
+    return isinstance(candidate, type) and issubclass(candidate, nn.Module)
+
+
+def kinds_of_module(module: nn.Module, causal: bool | None = None) -> list[str]:
+    """The kinds that a module may be, by its parts.
+
+    Example:
+        >>> kinds_of_module(nn.MultiheadAttention(8, 2)), kinds_of_module(nn.LayerNorm(8))
+        (['multi_head'], ['layer_norm'])
+    """
+    if kinds := positions.kinds_of_module(module) or norms.kinds_of_norm(module):
+        return kinds
+    if any(isinstance(part, nn.Embedding) for part in module.modules()):
+        return ["encoder" if decoder.sees_both_ways(module, causal) else "decoder"]
+    if layers.is_layer(module):
+        return ["layer"]
+    return ["multi_head" if any(True for _ in module.parameters()) else "attention"]
+
+
+def has_usual_names(candidate: Any, kind: str) -> bool:
+    """Whether its arguments have the names of a kind's first form.
+
+    Example:
+        >>> has_usual_names(lambda q, k, v: None, "attention")
+        True
+    """
+    return _matches(candidate, KINDS[kind]._replace(also=()))
+
+
+def _matches(candidate: Any, kind: Kind) -> bool:
+    """Whether each required parameter has a name of one of the roles, and each required role a parameter."""
+    names = {plain(each.name) for each in signature(candidate) or [] if each.default is each.empty}
+    return bool(names) and any(
+        names <= frozenset().union(*roles.values()) and required <= Binding(candidate, roles).accepts
+        for roles, required in ((kind.roles, kind.required), *((each, each.keys()) for each in kind.also))
+    )
 
 
 # ---- what is wrong with it, as code of one kind
@@ -184,9 +276,8 @@ def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Findi
     """A doubt in place of an error; the trial gets the calls that failed, and what the caller could say."""
     calls: dict[tuple[int, ...], str] = {}
     for inputs in trial.failed:
-        sizes = {name: tuple(x.shape) if isinstance(x, Tensor) else repr(x) for name, x in inputs.items()}
-        texts = [f"{name}={size}" if isinstance(name, str) else str(size) for name, size in sizes.items()]
-        calls.setdefault((*map(len, sizes.values()),), f"candidate({', '.join(texts)})")
+        sizes = (x.shape if isinstance(x, Tensor) else repr(x) for x in inputs.values())
+        calls.setdefault((*map(len, sizes),), call_text("candidate", inputs))
     trial.tried = [*calls.values()][:most]
     trial.question = f"candidate=lambda {', '.join(KINDS[kind].required)}: …"
     return replace(error, name="not_called")
@@ -197,7 +288,5 @@ def _of_unknown_kind(best: Diagnosis, kinds: list[str]) -> Diagnosis:
     errors = [each.details for each in (*best.bugs, *best.doubts) if each.name in ("raises", "not_called")]
     name, details = ("not_called", errors[0]) if errors else ("unknown_kind", {})
     doubt = Finding(name, details=details, wording=best.wording)
-    question = "kind=" + " or ".join(f'"{kind}"' for kind in kinds)
-    return replace(
-        best, kind="", bugs=(), doubts=(doubt,), notes=(), examined=(), skipped=(), question=question
-    )
+    asked = "kind=" + " or ".join(f'"{kind}"' for kind in kinds)
+    return replace(best, kind="", bugs=(), doubts=(doubt,), notes=(), examined=(), skipped=(), question=asked)

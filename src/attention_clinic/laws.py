@@ -58,10 +58,10 @@ class Law:
         0.0
     """
 
-    def __init__(self, function: LawFunction) -> None:
-        """Wrap the function, so that `inspect` finds its source."""
+    def __init__(self, function: LawFunction, needs: str | None = None) -> None:
+        """Wrap the function, so that `inspect` finds its source; `needs` is what a decoder must take."""
         functools.update_wrapper(self, function)
-        self.__name__, self.function = function.__name__, function
+        self.__name__, self.function, self.needs = function.__name__, function, needs
 
     def __repr__(self) -> str:
         """Its name."""
@@ -76,12 +76,18 @@ class Law:
             torch.default_generator.manual_seed(0)  # what is left to chance is the same each time
             ids = sample(examined, batch, length, vocab_size)
             examined.calls.clear()
-            found = self.function(examined, ids)
+            applies = self.needs is None or examined.takes(self.needs)
+            found = self.function(examined, ids) if applies else None
         if found is None:
             return None
         found = found if isinstance(found, Deviation) else Deviation(found)
         found.calls = tuple(examined.calls)
         return found
+
+
+def needing(role: str) -> Callable[[LawFunction], Law]:
+    """A decorator for a law that applies to decoders that take this role alone."""
+    return functools.partial(Law, needs=role)
 
 
 def sample(decoder: DecoderAdapter, batch: int, length: int, vocab_size: int | None = None) -> Tensor:
@@ -159,11 +165,9 @@ def past(decoder: DecoderAdapter, ids: Tensor) -> float:
     return float(not gap(decoder(ids)[:, -1], decoder(other_tokens(ids, 0, -1))[:, -1]))
 
 
-@Law
-def left_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+@needing("mask")
+def left_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Padding on the left, another number of tokens in each row, changes nothing."""
-    if not decoder.takes("mask"):
-        return None
     return padded(decoder, ids, torch.arange(ids.shape[1]) > torch.arange(len(ids))[:, None])
 
 
@@ -173,32 +177,26 @@ def padded(decoder: DecoderAdapter, ids: Tensor, mask: Tensor, **options: Any) -
     return gap(torch.cat(alone), decoder(ids, mask=mask, **options)[mask])
 
 
-@Law
-def step(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+@needing("cache")
+def step(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Token by token with a cache is the same as all at once."""
-    if not decoder.takes("cache"):
-        return None
     cache = decoder.new_cache()
     steps = [decoder(token, cache=cache) for token in torch.split(ids, 1, dim=1)]
     return gap(decoder(ids), torch.cat(steps, dim=1))
 
 
-@Law
-def chunk(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+@needing("cache")
+def chunk(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Some tokens at a time with a cache is the same as all at once."""
-    if not decoder.takes("cache"):
-        return None
     cache, first = decoder.new_cache(), ids.shape[1] // 3
     chunks = [decoder(ids[:, :first], cache=cache), decoder(ids[:, first:], cache=cache)]
     positions = [first - 1, -1] if decoder.last_alone else slice(None)
     return gap(decoder(ids)[:, positions], torch.cat(chunks, dim=1))
 
 
-@Law
+@needing("positions")
 def shift(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     """A thousand positions further on, distances are the same; for positions that act in attention alone."""
-    if not decoder.takes("positions"):
-        return None
 
     def shifted(ids: Tensor) -> Deviation:
         positions = torch.arange(ids.shape[1]).expand_as(ids)
@@ -213,19 +211,15 @@ def shift(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
     return shifted(ids)
 
 
-@Law
-def look(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+@needing("need_weights")
+def look(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Returning the weights as well changes nothing."""
-    if not decoder.takes("need_weights"):
-        return None
     return gap(decoder(ids), decoder(ids, need_weights=True))
 
 
-@Law
-def docs(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+@needing("documents")
+def docs(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Two documents in one row are the same as each alone."""
-    if not decoder.takes("documents"):
-        return None
     end = ids.shape[1] // 2
     documents = (torch.arange(ids.shape[1]) >= end).long().expand_as(ids)
     alone = torch.cat([decoder(ids[:, :end]), decoder(ids[:, end:])], dim=1)
@@ -286,13 +280,9 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | Non
 
     ids = sample(decoder, 1, length)
     decoder(ids)  # which finds out how the decoder is called
-    hooks = layer.register_forward_pre_hook(disturb, with_kwargs=True), layer.register_forward_hook(keep)
-    try:
+    with layer.register_forward_pre_hook(disturb, with_kwargs=True), layer.register_forward_hook(keep):
         for _ in range(2):
             decoder(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     plain, other = (output.flatten(0, -3).transpose(0, 1).flatten(1) for output in outputs)
     last = last_moved(plain, other)
     return None if last == length - 1 else last + 1
@@ -340,11 +330,9 @@ def in_training(decoder: DecoderAdapter) -> DecoderAdapter | None:
     return DecoderAdapter(module, decoder.call)
 
 
-@Law
-def right_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
+@needing("mask")
+def right_pad(decoder: DecoderAdapter, ids: Tensor) -> Deviation:
     """Padding on the right, another number of tokens in each row, changes nothing."""
-    if not decoder.takes("mask"):
-        return None
     return padded(decoder, ids, torch.arange(ids.shape[1], 0, -1) > torch.arange(len(ids))[:, None])
 
 

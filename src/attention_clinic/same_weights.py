@@ -41,8 +41,8 @@ def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Itera
     found.calls = tuple(decoder.calls)
     if not found:
         return
-    find_names = _planted_names if isinstance(twin, SmallDecoder) else _changed_names
-    names = find_names(twin, named, lambda form: _agrees(form, ids, actual))
+    forms = _planted(twin, named) if isinstance(twin, SmallDecoder) else _changed(twin, named)
+    names = next((names for names, form in forms if _agrees(form, ids, actual)), None)
     for name in ("differs",) if names is None and not named else names or ():
         yield name, found
 
@@ -84,32 +84,27 @@ def _agrees(form: nn.Module, ids: Tensor, actual: Tensor) -> bool:
     return logits is not None and not gap(logits, actual)
 
 
-Agrees = Callable[[nn.Module], bool]
+Forms = Iterator[tuple[tuple[str, ...], nn.Module]]
 
 
-def _planted_names(twin: nn.Module, named: set[str], agrees: Agrees) -> tuple[str, ...] | None:
-    """Which bugs, planted together with those that are named already, give the same logits."""
+def _planted(twin: nn.Module, named: set[str]) -> Forms:
+    """The twin with bugs that are planted together with those that are named already."""
     before = tuple(CLASSES[name] for name in CLASSES if name in named)
     for names in (each for size in range(3) for each in itertools.combinations(_SILENT, size)):
         classes = (*(CLASSES[name] for name in names), *before)
         twin.__class__ = type("Ill", classes, {}) if classes else SmallDecoder
-        if agrees(twin):
-            return names
-    return None
+        yield names, twin
 
 
-def _changed_names(twin: nn.Module, named: set[str], agrees: Agrees) -> tuple[str, ...] | None:
-    """Which mistake in the book's attention gives the same logits."""
-    if agrees(twin):
-        return ()
-    for name, change in _CHANGES.items():
+def _changed(twin: nn.Module, named: set[str]) -> Forms:
+    """The twin, and copies with a mistake in the book's attention."""
+    yield (), twin
+    for name in (each for each in _CHANGES if each not in named):
         changed = copy.deepcopy(twin)
         for part in changed.modules():
             if isinstance(part, MultiHeadAttention):
-                change(part)
-        if name not in named and agrees(changed):
-            return (name,)
-    return None
+                _CHANGES[name](part)
+        yield (name,), changed
 
 
 class _Strict(MultiHeadAttention):

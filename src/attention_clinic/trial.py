@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeGuard
@@ -312,6 +312,13 @@ def identical(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def call_text(name: str, arguments: Mapping[Any, Any]) -> str:
+    """A call as people read it, with the shapes of tensors; an argument by position has a number."""
+    texts = {key: str(tuple(x.shape)) if isinstance(x, Tensor) else repr(x) for key, x in arguments.items()}
+    named = (f"{key}={text}" if isinstance(key, str) else text for key, text in texts.items())
+    return f"{name}({', '.join(named)})"
 
 
 def shown(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -11,28 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Named, choices, examine, same, samples
+from attention_clinic.arguments import ROLES, Subject
+from attention_clinic.cases import Case, Named, choices, examine, fits, same, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds.conventions import CAUSAL, WRONG_PATTERNS, Form, Pattern, band, forms, upper_left
-from attention_clinic.kinds.examination import Examination, fits
+from attention_clinic.kinds import examination
+from attention_clinic.kinds.examination import CAUSAL, WRONG_PATTERNS, Examination, Form, Pattern, band, forms
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
 from polyhead.modes import evaluation_mode
 
-ROLES = roles(
-    query="queries q qs xq q_in",
-    key="keys k ks xk k_in",
-    value="values v vs xv v_in",
-    mask="masks attn_mask attention_mask m allowed visible may_attend keep attn_bias src_mask",
-    valid_lens="valid_len lengths lens",
-    key_padding_mask="padding_mask",
-    is_causal="causal",
-    window="window_size w sliding_window",
-    d_k="dk head_dim d_head d dim",
-    dropout="dropout_p p",
-)
-OTHERS = ROLES.keys() - {"query", "key", "value", "mask"}  # only their names can tell
+OTHERS = ROLES["attention"].keys() - {"query", "key", "value", "mask"}  # only their names can tell
 
 # The stages of the computation: what is right comes first, under no name.
 INPUTS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]] = {
@@ -86,9 +74,8 @@ def mistakes(
     """What attention gives with up to `most` mistakes at once, the fewest first; a pattern hides, too."""
     acting, hidden = (pattern, None) if mask is None else (mask, pattern)
     ways = [each for each in hidings(acting) if mask is not None or each[0] not in _OTHER_PATTERNS]
-    for names, (order, scale, hiding, weighing) in choices(
-        INPUTS.items(), SCALES.items(), ways, ((name, name) for name in WEIGHING), most=most
-    ):
+    stages = INPUTS.items(), SCALES.items(), ways, [(name, name) for name in WEIGHING]
+    for names, (order, scale, hiding, weighing) in choices(*stages, most=most):
         if "no_softmax" in names and hiding in ("mask_after", "mask_zero"):
             continue
         if "queries_keys_swapped" in names and query.shape != key.shape:
@@ -199,25 +186,21 @@ def diagnose_attention(trial: Trial) -> Iterator[Finding]:
 def _tokens_before_heads(case: Case) -> Case:
     """The same with (batch, num_tokens, heads, head_dim), in and out."""
     inputs = {role: x.transpose(1, 2) for role, x in case.inputs.items() if role in ("query", "key", "value")}
-
-    def known_outputs() -> Named:
-        yield from ((names, output.transpose(1, 2)) for names, output in case.mistakes())
-
-    return Case({**case.inputs, **inputs}, case.expected.transpose(1, 2), known_outputs)
+    return case.seen_as({**case.inputs, **inputs}, lambda output: output.transpose(1, 2))
 
 
 class _Function(Examination):
     """A function under examination, called with a batch, with heads before or after tokens, or neither."""
 
     def __init__(self, trial: Trial) -> None:
-        subject = Subject(trial, ROLES, named=OTHERS)
+        subject = Subject(trial, ROLES["attention"], named=OTHERS)
         super().__init__(subject, trial.meant, num_heads=3)
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], inputs["value"].shape[-1])
         self.sizes: list[tuple[int, ...]] = [*SIZES]
         open_patterns = [] if self.causal else [None]
         self.right: Patterns = [*open_patterns, *([] if self.meant.causal is False else [CAUSAL])]
         # PyTorch's own function aligns the triangle so: a note, since with as many queries it is the same.
-        self.wrong: NamedPatterns = {**WRONG_PATTERNS, "cache_upper_left": upper_left}
+        self.wrong: NamedPatterns = {**WRONG_PATTERNS, "cache_upper_left": examination.upper_left}
         self.wrong |= {"causal_open": None} if self.causal else {}
 
     def case(
@@ -238,8 +221,7 @@ class _Function(Examination):
             given, mask = self.masked(visible((batch,), queries, keys), form)
             mask = mask[:, None] if with_heads else mask[0] if self.layout == "single" else mask
             inputs |= given
-        wrong = self.wrong if wrong is None else wrong
-        case = case_of(inputs | options, mask, right or self.right, wrong)
+        case = case_of(inputs | options, mask, right or self.right, wrong or self.wrong)
         return _tokens_before_heads(case) if self.layout == "tokens" else case
 
     def findings(self) -> Iterator[Finding]:
@@ -252,7 +234,8 @@ class _Function(Examination):
         every += [] if every and self.needs_mask else [None]
         found: dict[str, Finding] = {}
         for form in every:
-            for finding in self._examined(form):
+            small = [self.case(sizes, form, 1) for sizes in SMALL]
+            for finding in examine(self.subject, [self.case(sizes, form) for sizes in self.sizes], small):
                 found.setdefault(finding.name, finding)
             unclear = form is every[0] and not UNCLEAR.isdisjoint(found)
             if unclear:
@@ -269,10 +252,6 @@ class _Function(Examination):
             yield from self._leaking(self.form)
         yield from self.remarks_on_mask(self.forms.get("mask"))
         yield from self._remark_on_causality()
-
-    def _examined(self, form: Form | None) -> Iterator[Finding]:
-        small = (self.case(sizes, form, 1) for sizes in SMALL)
-        return examine(self.subject, [self.case(sizes, form) for sizes in self.sizes], [*small])
 
     # ---- how it is called
 

@@ -8,18 +8,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_clinic.arguments import Subject, roles
+from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import Case, Named, examine, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import WEIGHING, hidings, visible, weigh
 from attention_clinic.trial import Trial
 from polyhead.masks import padding_mask
 from polyhead.multi_head.transposed import transpose_output, transpose_qkv
-
-SOFTMAX = roles(
-    scores="x s logits attn_scores input inputs", mask="m attn_mask attention_mask keep allowed visible",
-    valid_lens="valid_len lengths lens",
-)  # fmt: skip
 
 
 def softmax(
@@ -39,7 +34,7 @@ def softmax(
 
 def diagnose_softmax(trial: Trial) -> Iterator[Finding]:
     """Findings about `candidate(scores[, mask or valid_lens])`."""
-    subject = Subject(trial, SOFTMAX)
+    subject = Subject(trial, ROLES["softmax"])
     given = next((role for role in ("mask", "valid_lens") if role in subject.accepts), None)
     build = partial(softmax, given=given)
     small = [build(*sizes, digits=1) for sizes in ((1, 1, 2), (1, 2, 2), (1, 2, 3), (2, 2, 3))]
@@ -47,12 +42,6 @@ def diagnose_softmax(trial: Trial) -> Iterator[Finding]:
     if given in subject.optional:
         cases.append(softmax(2, 5, 7, given=None))
     yield from examine(subject, cases, small)
-
-
-SPLIT = roles(X="x tensor t inputs input qkv", num_heads="heads h n_heads nhead nheads n_head")
-REPEAT = roles(
-    x="hidden_states kv k key keys tensor t inputs", groups="n_rep num_groups repeats times g n rep group"
-)
 
 
 def split(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int | None = None) -> Case:
@@ -99,12 +88,6 @@ def repeat(
     return Case({"x": x, "groups": groups}, x.repeat_interleave(groups, dim=1), mistakes)
 
 
-LATENT = roles(
-    q_nope="query_nope q_pass q_c", q_rope="q_pe q_rot query_rope q_r", k_nope="key_nope k_pass k_c",
-    k_rope="k_pe k_rot key_rope k_r", value="v values value_states",
-)  # fmt: skip
-
-
 def latent(
     batch: int, heads: int, tokens: int, nope: int, rope: int, value: int, digits: int | None = None
 ) -> Case:
@@ -120,4 +103,4 @@ def latent(
     parts = [("", content + place), ("latent_rope_missing", content), ("latent_nope_missing", place)]
     scales = [("", nope + rope), *(("latent_scale", size) for size in (nope, rope, value))]
     scales += [("unscaled", 1), ("no_root", (nope + rope) ** 2)]
-    return staged(dict(zip(LATENT, values, strict=True)), mixed, parts, scales)
+    return staged(dict(zip(ROLES["latent_attention"], values, strict=True)), mixed, parts, scales)

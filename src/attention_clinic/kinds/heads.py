@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles, signature
-from attention_clinic.cases import Case, Named, Names, answer, case_finding, examine, samples
+from attention_clinic.arguments import ROLES, Subject, signature
+from attention_clinic.cases import Case, Named, Names, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, WEIGHING, weigh
-from attention_clinic.kinds.conventions import Pattern
+from attention_clinic.kinds.examination import Pattern
 from attention_clinic.kinds.modules import Reading, of_matrices
 from attention_clinic.trial import CallFailed, Trial
 
@@ -41,10 +41,6 @@ def _join(x: Tensor) -> Tensor:
 
 def _flat(x: Tensor) -> Tensor:
     return x.reshape(x.shape[0], x.shape[2], -1)
-
-
-def _across(x: Tensor, heads: int) -> Tensor:
-    return torch.unflatten(x, -1, (heads, -1))
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -162,7 +158,10 @@ _SPLITS: list[Mistake] = [
     ("view_back", {"join": _flat}),
     ("entries_before_heads", {"split": _woven}),
     ("entries_before_heads", {"split": _woven, "join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
-    ("across_heads", {"split": _across, "join": lambda x: x.flatten(2)}),
+    (
+        "across_heads",
+        {"split": lambda x, heads: torch.unflatten(x, -1, (heads, -1)), "join": lambda x: x.flatten(2)},
+    ),
     ("one_head", {"split": lambda x, heads: x[:, None], "join": lambda x: x[:, 0]}),
     ("concat_axis", {"join": lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)}),
     ("concat_axis", {"join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
@@ -187,18 +186,18 @@ _ORDERS: list[Mistake] = [("batch_first", {"batch_second": True})]
 
 
 def outputs(
-    reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame = PLAIN, most: int = 2, least: int = 0
+    reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame, counts: Sequence[int] = (0, 1, 2)
 ) -> Iterator[tuple[Names, Recipe, Tensor]]:
-    """What multi-head attention gives with `least` to `most` mistakes, and the recipes for it.
+    """What multi-head attention gives with so many mistakes, and the recipes for it.
 
     They are the mistakes that such projections can have, and what hides: a mask, or a pattern alone.
     """
     groups = _GROUPS if reading.num_heads != reading.num_kv_heads else []
     pattern = frame.seen(*(x.shape[1] for x in inputs[:2]))
     hiding = _HIDING if mask is not None else [] if pattern is None else _HIDING_CAUSE
-    last = [] if reading.pairs[3] is None else _LAST
+    last = [] if reading.output is None else _LAST
     stages = (_SPLITS, _DIVISORS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
-    for count in range(least, most + 1):
+    for count in counts:
         for chosen in itertools.combinations(stages, count):
             for mistakes in itertools.product(*chosen):
                 names = tuple(name for name, _ in mistakes)
@@ -227,21 +226,12 @@ def _weights(scores: Tensor, mask: Tensor | None, frame: Frame, hiding: str, wei
     return weights
 
 
-Head = tuple[Tensor, Tensor, Tensor]  # W_Q, W_K, W_V
-
-LISTED = roles(x="X tokens inputs", heads="head_weights hs params", W_O="w_o wo w_out output")
-PARALLEL = roles(
-    X="x tokens inputs", W_Q="w_q wq q", W_K="w_k wk k", W_V="w_v wv v", W_O="w_o wo w_out o",
-    num_heads="h heads n_heads n_head nhead",
-)  # fmt: skip
-
-
 def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join: str) -> Case:
     """Self-attention of the first argument; `join` names a view that joins the heads."""
     x, *_ = given.values()
 
     def known_outputs() -> Named:
-        for names, _, output in outputs(of_matrices(weights, num_heads), (x, x, x), None):
+        for names, _, output in outputs(of_matrices(weights, num_heads), (x, x, x), None, PLAIN):
             yield tuple(join if name == "view_back" else name for name in names), output
 
     return Case(given, next(known_outputs())[1], known_outputs)
@@ -294,15 +284,15 @@ def diagnose_functions(trial: Trial) -> Iterator[Finding]:
     # (batch, num_tokens, num_heads, head_dim)
     small = ((1, 2, 2, 1), (1, 2, 2, 2), (2, 2, 2, 2), (2, 3, 2, 2))
     if len(required) > 3:
-        subject = Subject(trial, PARALLEL)
+        subject = Subject(trial, ROLES["matrices"])
         yield from examine(subject, [parallel(2, 7, 3, 5)], [parallel(*sizes, digits=1) for sizes in small])
         return
-    subject = Subject(trial, LISTED)
+    subject = Subject(trial, ROLES["multi_head"])
     case = listed(2, 5, 3, 4)
-    result = answer(subject, case)
+    result = subject.answer(case.inputs)
     if isinstance(result, CallFailed) and isinstance(result.error, RuntimeError):
         part = misfit(case)
-        if names := part.names(answer(subject, part)):
-            yield from (case_finding(name, case, None) for name in names)
+        if names := part.names(subject.answer(part.inputs)):
+            yield from (case.finding(name, None) for name in names)
             return
     yield from examine(subject, [case], [listed(*sizes, digits=1) for sizes in small])

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, answer, same, samples
+from attention_clinic.arguments import ROLES, Subject
+from attention_clinic.cases import Output, same, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.modules import evaluation_copy, readings
 from attention_clinic.kinds.multi_head import diagnose_multi_head
 from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
 from attention_clinic.trial import CallFailed, Trial
 
-ROLES = roles(
-    x="src tgt hidden_states inputs input enc_input dec_input tokens h",
-    memory="encoder_hidden_states enc_output enc context encoder_output",
-    mask="src_mask attention_mask attn_mask",
-)  # fmt: skip
 # Found in a part, these say that it was not called as the layer calls it.
 _UNLIKE = {
     "raises", "differs", "shape", "dtype", "no_tensor", "not_compared", "not_called", "batch_mixed",
@@ -48,7 +43,7 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
     """Findings about a module (x[, memory]) to x of the same size."""
     trial.made = f"seeded_copy({trial.made})"
     with evaluation_copy(trial.candidate) as own:
-        subject = Subject(trial, ROLES, own)
+        subject = Subject(trial, ROLES["layer"], own)
         width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
         x, memory = samples((2, 5, width), (2, 5, width))
         inputs = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}
@@ -64,9 +59,7 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
             yield from _part(trial, part)
 
 
-def _watched(
-    own: nn.Module, subject: Subject, inputs: dict[str, Tensor]
-) -> tuple[list[Step], Tensor | CallFailed]:
+def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Tensor]) -> tuple[list[Step], Output]:
     """Every call inside, in the order in which they end."""
     steps = list[Step]()
 
@@ -75,19 +68,17 @@ def _watched(
         if given and isinstance(given[0], Tensor) and isinstance(first, Tensor) and module is not own:
             steps.append(Step(module, given[0].detach().clone(), first.detach().clone()))
 
-    hooks = [part.register_forward_hook(keep) for part in own.modules()]
-    try:
-        return steps, answer(subject, Case(inputs, torch.empty(0)))
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with contextlib.ExitStack() as hooks:
+        for part in own.modules():
+            hooks.enter_context(part.register_forward_hook(keep))
+        return steps, subject.answer(inputs)
 
 
 def _batch(trial: Trial, subject: Subject, inputs: dict[str, Tensor], output: Tensor) -> Iterator[Finding]:
     """Sequences apart; where the sequence comes first, a note."""
     trial.examined.append("batch")
     for axis, name in ((0, ""), (1, "sequence_first")):
-        alone = answer(subject, Case({role: x.narrow(axis, 0, 1) for role, x in inputs.items()}, output))
+        alone = subject.answer({role: x.narrow(axis, 0, 1) for role, x in inputs.items()})
         if same(alone, output.narrow(axis, 0, 1)):
             yield from [Finding(name, inputs)] if name else []
             return

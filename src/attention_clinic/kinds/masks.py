@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,32 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_clinic.arguments import roles
+from attention_clinic.arguments import ROLES
 from attention_clinic.cases import Case, choices
 from polyhead.masks import padding_mask
 
-CAUSAL = roles(num_tokens="n size length seq_len t l num_queries sz tgt_len max_len block_size")
-CACHED = roles(
-    num_cached="past past_len past_length cached num_past old offset cache_len cache_length start_pos p",
-    num_new="new new_len num_queries q_len n t seq_len length m",
-)
-WINDOW = roles(
-    length="num_tokens n size seq_len t l num_queries", window="window_size w sliding_window width span"
-)
-PADDING = roles(
-    lengths="valid_lens valid_len lens seq_lens lengths_ sequence_lengths",
-    length="num_keys max_len maxlen max_length num_tokens size n t",
-)
-# Masks of a batch of token ids, (batch, length), in which one id is padding.
-OF_IDS = roles(token_ids="ids seq seqs sequence sequences tokens input_ids src trg tgt seq_ids dec_input")
-OF_IDS_AND_PADDING = {**OF_IDS, **roles(padding_id="pad_idx pad_id padding_idx pad_token_id pad_token pad")}
-DOCUMENTS = roles(document_ids="documents doc_ids docs ids segment_ids segments document doc doc_id")
+OF_IDS_AND_PADDING = {**ROLES["token_ids"], **ROLES["padding_id"]}
 
 
 def _case(
-    inputs: Mapping[str, Any], right: Tensor, wrong: Sequence[tuple[str, Tensor]],
-    inverted: str = "mask_inverted", shape: Callable[[Tensor], Tensor] = lambda mask: mask,
-) -> Case:  # fmt: skip
+    inputs: dict[str, Any], right: Tensor, wrong: list[tuple[str, Tensor]], inverted: str = "mask_inverted"
+) -> Case:
     """A mask, and what it may be instead: of another form, of a `wrong` pattern, or the wrong way round.
 
     The names of a pattern's mistakes are separated by spaces.
@@ -43,8 +27,8 @@ def _case(
     additive = torch.zeros(right.shape).masked_fill(~right, -torch.inf)
     masks = [("causal_additive", additive), ("causal_floats", right.float()), *wrong]
     masks += [(f"{inverted} {names}", ~mask) for names, mask in [("", right), *wrong]]
-    mistakes = [((*names.split(),), shape(mask)) for names, mask in masks]
-    return Case(inputs, shape(right), lambda: sorted(mistakes, key=lambda mistake: len(mistake[0])))
+    mistakes = [((*names.split(),), mask) for names, mask in masks]
+    return Case(inputs, right, lambda: sorted(mistakes, key=lambda mistake: len(mistake[0])))
 
 
 def causal(num_tokens: int) -> Case:
@@ -59,16 +43,8 @@ def causal(num_tokens: int) -> Case:
 
 def causal_of_ids(num_tokens: int, batch: bool = False) -> Case:
     """The same for a batch of so many tokens, none of which is padding."""
-    case, lead = causal(num_tokens), (2,) if batch else ()
-    ids = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])[:, :num_tokens]
-
-    def whole(mask: Tensor) -> Tensor:
-        return mask.expand(*lead, *mask.shape)
-
-    return Case(
-        {"token_ids": ids}, whole(case.expected),
-        lambda: ((names, whole(mask)) for names, mask in case.mistakes()),
-    )  # fmt: skip
+    ids, lead = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])[:, :num_tokens], (2,) if batch else ()
+    return causal(num_tokens).seen_as({"token_ids": ids}, lambda mask: mask.expand(*lead, *mask.shape))
 
 
 def cached(num_cached: int, num_new: int) -> Case:
@@ -110,7 +86,8 @@ def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Ten
     lens = torch.tensor(lengths)
     right = padding_mask(lens, length)[:, 0]
     wrong = [("padding_wrong_side", right.flip(-1)), ("padding_ignored", torch.ones_like(right))]
-    return _case({"lengths": lens, "length": length}, right, wrong, "padding_inverted", shape)
+    inputs = {"lengths": lens, "length": length}
+    return _case(inputs, right, wrong, "padding_inverted").seen_as(inputs, shape)
 
 
 def padding_of_ids(
@@ -125,9 +102,7 @@ def padding_of_ids(
     return replace(case, inputs={"token_ids": ids, **more})
 
 
-def documents(
-    document_ids: tuple[int, ...], shape: Callable[[Tensor], Tensor] = lambda m: m, batch: bool = False
-) -> Case:
+def documents(document_ids: tuple[int, ...], batch: bool = False) -> Case:
     """A token sees itself and what is before it in its own document."""
     ids = torch.tensor([document_ids] if batch else document_ids)
     own = ids[..., :, None] == ids[..., None, :]
@@ -137,19 +112,14 @@ def documents(
         ("documents_leak documents_future", whole), ("causal_strict", own & whole.tril(-1)),
         ("causal_ahead", own & whole.tril(1)), ("causal_upper", own & whole.triu()),
     ]  # fmt: skip
-    return _case({"document_ids": ids}, own & whole.tril(), wrong, shape=shape)
+    return _case({"document_ids": ids}, own & whole.tril(), wrong)
 
 
-# The shapes that a mask may have: of padding (batch, length), (batch, 1, length), (batch, 1, 1, length); of
-# documents (length, length), (batch, length, length), (batch, 1, length, length).
-_OF_PADDING: list[Callable[[Tensor], Tensor]] = [
-    lambda m: m, lambda m: m[:, None], lambda m: m[:, None, None],
-    lambda m: m[:, None].expand(-1, m.shape[1], -1),
-]  # fmt: skip
+# The shapes that a mask may have, apart from dimensions of size 1: of padding (batch, length), or with a row
+# for each query; of documents (length, length), (batch, length, length).
+_OF_PADDING: list[Callable[[Tensor], Tensor]] = [lambda m: m, lambda m: m[:, None].expand(-1, m.shape[1], -1)]
 PADDING_FORMS = [partial(padding, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS = [partial(padding_of_ids, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS_AND_ID: list[Callable[..., Case]] = [partial(each, padding_id=9) for each in PADDING_OF_IDS]
 CAUSAL_OF_IDS: list[Callable[..., Case]] = [causal_of_ids, partial(causal_of_ids, batch=True)]
-DOCUMENT_FORMS: list[Callable[..., Case]] = [
-    documents, partial(documents, batch=True), partial(documents, batch=True, shape=lambda m: m[:, None]),
-]  # fmt: skip
+DOCUMENT_FORMS: list[Callable[..., Case]] = [documents, partial(documents, batch=True)]

@@ -14,18 +14,14 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
-from attention_clinic.arguments import Roles, plain, roles, signature
+from attention_clinic.arguments import ROLES, Roles, plain, signature
 from attention_clinic.seeded import seeded_copy
-from attention_clinic.trial import CallFailed, Trial
+from attention_clinic.trial import CallFailed, Trial, call_text
 from polyhead.modes import evaluation_mode
 
-NAMES: Roles = roles(
-    query="q queries wq w_q q_proj fc_q query_projection lin_q to_q q_linear w_query",
-    key="k keys wk w_k k_proj fc_k key_projection lin_k to_k k_linear w_key",
-    value="v values wv w_v v_proj fc_v value_projection lin_v to_v v_linear w_value",
-    output="o out wo w_o o_proj out_proj proj fc output_projection lin_out to_out dense c_proj",
-)
+NAMES = ROLES["projections"]
 COUNTS = ("num_heads", "n_head", "nhead", "heads", "h", "num_head", "n_heads", "nheads", "n_heads_q")
 HEAD_DIMS = ("head_dim", "d_k", "d_head", "dim_head", "head_size")
 
@@ -47,9 +43,6 @@ class Linear(NamedTuple):
         return Linear(self.weight[:, columns], None if self.bias is None else self.bias[columns])
 
 
-Layers = tuple[Linear, Linear, Linear, Linear | None]  # of queries, keys, values and output
-
-
 @dataclass(frozen=True, eq=False)
 class Reading:
     """The layers of queries, keys, values and output, if there is one, and how many heads they have.
@@ -57,7 +50,8 @@ class Reading:
     Norms of queries and keys act on each head, or before the split on all of them, as their sizes have it.
     """
 
-    pairs: Layers
+    inputs: Sequence[Linear]  # of queries, keys and values
+    output: Linear | None
     num_heads: int
     num_kv_heads: int
     norms: tuple[nn.Module, ...] = ()  # of queries and of keys
@@ -66,15 +60,14 @@ class Reading:
     @property
     def widths(self) -> tuple[int, int, int]:
         """The sizes of a query's token, of a key's token, and of an output."""
-        query, key, _, output = self.pairs
-        return len(query.weight), len(key.weight), (output or query).weight.shape[1]
+        query, key, _ = self.inputs
+        return len(query.weight), len(key.weight), (self.output or query).weight.shape[1]
 
     @property
     def has_one_width(self) -> bool:
         """Whether all tokens that come in, and those that an output projection gives, have one size."""
-        query, key, value, output = self.pairs
-        outputs = [output.weight.shape[1]] if output else []
-        return len({len(query.weight), len(key.weight), len(value.weight), *outputs}) == 1
+        outputs = [self.output.weight.shape[1]] if self.output else []
+        return len({*(len(each.weight) for each in self.inputs), *outputs}) == 1
 
     @property
     def embed_dim(self) -> int:
@@ -84,17 +77,17 @@ class Reading:
     @property
     def head_dim(self) -> int:
         """The size of a head's queries."""
-        return self.pairs[0].weight.shape[1] // self.num_heads
+        return self.inputs[0].weight.shape[1] // self.num_heads
 
     @property
     def num_names(self) -> int:
         """How many layers have a name that tells what they are for."""
-        named = zip(self.pairs, NAMES.values(), strict=True)
+        named = zip((*self.inputs, self.output), NAMES.values(), strict=True)
         return sum(layer is not None and layer.name in names for layer, names in named)
 
     def project(self, number: int, x: Tensor) -> Tensor:
         """What the projection of queries 0, keys 1, values 2 or the output 3 makes of x."""
-        layer = self.pairs[number]
+        layer = (*self.inputs, self.output)[number]
         return x if layer is None else layer.project(x)
 
     def normed(self, number: int, x: Tensor) -> Tensor:
@@ -128,24 +121,18 @@ def readings(module: nn.Module) -> list[Reading]:
 
 
 def _readings(linears: list[Linear], norms: tuple[nn.Module, ...]) -> Iterator[Reading]:
-    """The ways in which the sizes fit each other."""
-    for layers, size in _layers(linears):
-        query, key, value = (layer.weight.shape[1] for layer in layers[:3])
-        inner = query if layers[3] is None else len(layers[3].weight)
-        if key == value and query == inner and query % key == 0:
-            for head_dim in [size] if size else range(1, key + 1):
-                if key % head_dim == 0:
-                    yield Reading(layers, query // head_dim, key // head_dim, norms)
-
-
-def _layers(linears: list[Linear]) -> Iterator[tuple[Layers, int | None]]:
-    """What may be queries, keys, values and output, and the size of a head, if it follows from that."""
+    """What may be queries, keys, values and output, in the ways in which the sizes fit each other."""
     if len(linears) in (3, 5) and linears[-2].weight.shape[1] == len(linears[-1].weight):
-        yield from _layers([*linears[:-2], _chain(*linears[-2:])])
+        yield from _readings([*linears[:-2], _chain(*linears[-2:])], norms)
     for output in (*reversed(linears), None):
         rest = [each for each in linears if each is not output]
-        for (query, key, value), head_dim in _inputs(rest, output):
-            yield (query, key, value, output), head_dim
+        for layers, size in _inputs(rest, output):
+            query, key, value = (layer.weight.shape[1] for layer in layers)
+            inner = query if output is None else len(output.weight)
+            if key == value and query == inner and query % key == 0:
+                for head_dim in [size] if size else range(1, key + 1):
+                    if key % head_dim == 0:
+                        yield Reading(layers, output, query // head_dim, key // head_dim, norms)
 
 
 Inputs = Iterator[tuple[Sequence[Linear], int | None]]
@@ -221,7 +208,7 @@ def _linears(module: nn.Module) -> Iterator[Linear]:
         is_layer = isinstance(part, nn.Linear | nn.MultiheadAttention) or _is_pointwise(part)
         names = _OF_LAYERS if is_layer else [name for name, _ in part.named_parameters(recurse=False)]
         every = {name: getattr(part, name, None) for name in names}
-        own = {name: x.detach() for name, x in every.items() if isinstance(x, Tensor) and not _is_lazy(x)}
+        own = {name: x.detach() for name, x in every.items() if isinstance(x, Tensor) and not is_lazy(x)}
         if "in_proj_bias" in own:
             own |= zip((f"{name}_proj_bias" for name in "qkv"), own["in_proj_bias"].chunk(3), strict=True)
         for raw, weight in own.items():
@@ -235,10 +222,6 @@ def _linears(module: nn.Module) -> Iterator[Linear]:
                 weight = weight.flatten(0, 1) if is_last else weight.transpose(0, 1).flatten(1)
             if weight.ndim == 2 and not isinstance(part, nn.Embedding):
                 yield Linear(weight, bias, name, not is_layer and type(part).__name__ != "Conv1D")  # GPT-2's
-
-
-def _is_lazy(parameter: Any) -> bool:
-    return nn.parameter.is_lazy(parameter)
 
 
 def _is_pointwise(part: nn.Module) -> bool:
@@ -267,7 +250,7 @@ def norms_of(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 def norm_size(norm: nn.Module) -> int | None:
     """The number of features that a norm is for."""
     shape = getattr(norm, "normalized_shape", None)
-    size = shape[-1] if shape else next((len(p) for p in norm.parameters() if not _is_lazy(p)), None)
+    size = shape[-1] if shape else next((len(p) for p in norm.parameters() if not is_lazy(p)), None)
     return size if isinstance(size, int) and not isinstance(norm, nn.GroupNorm) else None
 
 
@@ -284,23 +267,11 @@ def _is_of_heads(name: str) -> bool:
 
 def of_matrices(weights: Sequence[Tensor], num_heads: int) -> Reading:
     """W_Q, W_K, W_V and W_O, without biases."""
-    query, key, value, output = map(Linear, weights)
-    return Reading((query, key, value, output), num_heads, num_heads)
+    *inputs, output = map(Linear, weights)
+    return Reading(inputs, output, num_heads, num_heads)
 
 
-MAKING = roles(
-    embed_dim="d_model dim num_hiddens hidden_size n_embd dim_model width model_dim size d_in emb_dim"
-    " embed_size features normalized_shape",
-    num_heads="num_attention_heads " + " ".join(COUNTS),
-    num_kv_heads="n_kv_heads num_key_value_heads num_kv_groups n_kv_head kv_heads n_query_groups",
-    head_dim="d_k d_v d_head dim_head head_size",
-    output_dim="d_out",
-    dropout="attn_drop p dropout_p attention_dropout attn_pdrop resid_pdrop drop_rate attn_dropout",
-    length="context_length block_size max_len max_seq_len max_seq_length seq_len ctx_len",
-    bias="qkv_bias",
-    batch_first="",
-    dtype="",
-)
+MAKING: Roles = {**ROLES["making"], "num_heads": ROLES["making"]["num_heads"] | {*COUNTS}}
 _CONFIG = ("config", "cfg", "args", "conf", "params")
 
 
@@ -360,7 +331,7 @@ def build_module(trial: Trial) -> nn.Module | None:
     is_known = config in arguments.values() or len(arguments) >= min(2, len(parameters))
     if not is_class and (not is_known or required - {*arguments}):
         return None
-    made = f"candidate({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+    made = call_text("candidate", arguments)
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)

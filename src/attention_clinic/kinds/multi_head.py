@@ -8,43 +8,25 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Subject, roles
-from attention_clinic.cases import Case, Names, case_finding, is_all_nan, oddity, same, samples, smallest
+from attention_clinic.arguments import ROLES, Subject
+from attention_clinic.cases import Case, Names, fits, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds import modules
 from attention_clinic.kinds.attention import visible
-from attention_clinic.kinds.conventions import CAUSAL, FIRST, WRONG_PATTERNS, Form, forms
-from attention_clinic.kinds.examination import Examination, fits
+from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Examination, Form, forms
 from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, diagnose_functions, outputs
-from attention_clinic.kinds.modules import (
-    MAKING,
-    Reading,
-    build_module,
-    evaluation_copy,
-    is_read,
-    norm_size,
-    norms_of,
-    readings,
-)
+from attention_clinic.kinds.modules import Reading, evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, powers_of
 from attention_clinic.seeded import randomize
-from attention_clinic.trial import CallFailed, Trial
+from attention_clinic.trial import CallFailed, Trial, call_text
 from polyhead.multi_head import MultiHeadAttention
 
-ROLES = roles(
-    query="queries q x hidden_states inputs input tokens src tgt h xs x_q inputs_q",
-    key="keys k memory encoder_hidden_states context x_kv inputs_kv y key_value_states",
-    value="values v",
-    mask="attention_mask masks m keep allowed visible attn_mask",
-    valid_lens="valid_len lengths lens",
-    key_padding_mask="padding_mask",
-    need_weights="output_attentions return_weights return_attention need_weight",
-    cos="freqs_cos", sin="freqs_sin", freqs="freqs_cis", position_embeddings="",
-)  # fmt: skip
 BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
 # How many recipes are computed for one output that has no known mistake: about a second.
@@ -57,7 +39,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     """Findings about a module or what makes one; else about a function."""
-    module = trial.candidate if isinstance(trial.candidate, nn.Module) else build_module(trial)
+    module = trial.candidate if isinstance(trial.candidate, nn.Module) else modules.build_module(trial)
     if module is None:
         yield from diagnose_functions(trial)
         return
@@ -100,8 +82,8 @@ class _Module(Examination):
     """
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
-        self.module, self.readings, self.twin = module, [*readings(module)], _twin(module)
-        subject = Subject(trial, ROLES, module, ROLES.keys() - {*BY_POSITION})
+        self.module, self.readings, self.twin = module, [*modules.readings(module)], _twin(module)
+        subject = Subject(trial, ROLES["module"], module, ROLES["module"].keys() - {*BY_POSITION})
         mask = "hides" if isinstance(module, nn.MultiheadAttention) else trial.meant.mask
         num_heads = self.readings[0].num_heads if self.readings else 1
         super().__init__(subject, replace(trial.meant, mask=mask), num_heads)
@@ -115,7 +97,7 @@ class _Module(Examination):
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], self.widths[2])
 
     def _width(self) -> int:
-        sizes = (getattr(self.module, name, None) for name in MAKING["embed_dim"])
+        sizes = (getattr(self.module, name, None) for name in modules.MAKING["embed_dim"])
         norms = (norm_size(norm) for _, norm in norms_of(self.module))
         return next((size for size in (*sizes, *norms) if type(size) is int), 12)
 
@@ -173,7 +155,7 @@ class _Module(Examination):
         wholes = [self.whole]
         if "mask" in self.required:
             wholes += itertools.chain(*forms("mask", self.meant))
-        for self.layout, self.repeats, self.whole in itertools.product(("batch", "single"), repeats, wholes):
+        for self.layout, self.repeats, self.whole in product(("batch", "single"), repeats, wholes):
             for self.takes_keys, sizes in tries if has_keys else tries[2:]:
                 result = self.output(self.call(*sizes).inputs)
                 if isinstance(result, CallFailed):
@@ -238,15 +220,12 @@ class _Module(Examination):
     def frames(self) -> list[Frame]:
         """All that may stand around it, as far as the module behaves so."""
         turns = self._turns(self._depends_on_order())
-        patterns = [None, CAUSAL] if self._leaks() else [CAUSAL, None]
-        opened = ("causal_open",) if self.causal else ()
+        opened: Names = ("causal_open",) if self.causal else ()
+        patterns = [(None, opened), (CAUSAL, ())] if self._leaks() else [(CAUSAL, ()), (None, opened)]
+        ways = product(self._surroundings(), patterns, turns)
         found = [
-            replace(
-                frame, turns=turn, mended=right, pattern=pattern, names=(*(() if pattern else opened), *names)
-            )
-            for frame in self._surroundings()
-            for pattern in patterns
-            for turn, right, names in turns
+            replace(frame, turns=turn, mended=right, pattern=pattern, names=lacks + names)
+            for frame, (pattern, lacks), (turn, right, names) in ways
         ]
         return sorted(found, key=lambda frame: len(frame.names))
 
@@ -285,7 +264,7 @@ class _Module(Examination):
         if not (self.given_turns and depends):
             meant = (_turn(bases[0], self.meant.rope),) * 2 if self.meant.rope else None
             turns.append((None, meant, ("rotary_unturned",) if meant else ()))
-        for base, pairs in itertools.product(bases, PAIRS):
+        for base, pairs in product(bases, PAIRS):
             turn, back = _turn(base, pairs), _turn(base, pairs, -1)
             right = (_turn(base, self.meant.rope or pairs),) * 2
             lacks = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
@@ -314,22 +293,18 @@ class _Module(Examination):
         """What the module may give, the fewest mistakes first; the likeliest reading may have two."""
         declared = [reading for reading in self.readings if reading.is_declared]
         usual = [frame for frame in frames if {*frame.names} <= {"causal_open"}]
-        wrong = [
-            replace(frame, pattern=pattern, names=(name,), blind=blind)
-            for name, pattern in WRONG_PATTERNS.items()
-            for blind in ("nan", "uniform", "zero")
-            for frame in usual
-            if frame.pattern is not None
-        ]
+        hiding = [frame for frame in usual if frame.pattern is not None]
+        ways = product(WRONG_PATTERNS.items(), ("nan", "uniform", "zero"), hiding)
+        wrong = [replace(frame, pattern=own, names=(name,), blind=row) for (name, own), row, frame in ways]
         still = [frame for frame in usual if frame.turns is None]
         likely = declared[:1]
         rounds = [
-            (frames, declared, 0, 0), (wrong, likely, 0, 0), (usual, likely, 1, 1),
-            (still or usual, likely, 2, 2), (still or usual, declared[1:], 1, 1), (wrong, likely, 1, 1),
+            (frames, declared, 0), (wrong, likely, 0), (usual, likely, 1), (still or usual, likely, 2),
+            (still or usual, declared[1:], 1), (wrong, likely, 1),
         ]  # fmt: skip
-        for around, read, least, most in rounds[:num_rounds]:
-            for frame, reading in itertools.product(around, read):
-                for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, most, least):
+        for around, read, count in rounds[:num_rounds]:
+            for frame, reading in product(around, read):
+                for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, [count]):
                     yield output, _Match((*frame.names, *names), reading, recipe, frame)
 
     def findings(self) -> Iterator[Finding]:
@@ -337,7 +312,7 @@ class _Module(Examination):
         try:
             self.choose()
         except CallFailed as stop:
-            yield from self._uncalled(stop)
+            yield self._uncalled(stop)
             return
         unsteady = self.subject.difference_of_calls(**self.call(*self.sizes[0]).inputs)
         if unsteady:
@@ -356,21 +331,18 @@ class _Module(Examination):
             yield from self._looked()
             yield from self._dropped()
 
-    def _uncalled(self, stop: CallFailed) -> Iterator[Finding]:
+    def _uncalled(self, stop: CallFailed) -> Finding:
         """A call that fails: the module's own fault if all that it asks for is known."""
-        known = self.readings and not self.subject.guessed
-        if stop.finding.name != "raises" or known:
-            yield stop.finding
-            return
-        shown = ", ".join(f"{name}={_described(value)}" for name, value in stop.finding.input.items())
-        self.trial.tried.append(f"forward({shown})")
-        yield Finding("not_called", stop.finding.input, details=stop.finding.details)
+        if stop.finding.name != "raises" or (self.readings and not self.subject.guessed):
+            return stop.finding
+        self.trial.tried.append(call_text("forward", stop.finding.input))
+        return replace(stop.finding, name="not_called")
 
     def _parity(self) -> Iterator[Finding]:
         """Differences from what the parameters give, with each mask and without."""
         frames = self.frames()
         odd: tuple[_Call, Tensor | CallFailed] | None = None
-        for role, sizes in itertools.product((*self.mask_roles, ""), self.sizes):
+        for role, sizes in product((*self.mask_roles, ""), self.sizes):
             if role:
                 masked = self.answers(role, partial(self.call, *sizes))
                 answers = [(call, result) for _, call, result in masked]
@@ -460,20 +432,18 @@ class _Module(Examination):
 
         sizes = [(b, n) for b, n in ((1, 2), (1, 3), (2, 2), (2, 3)) if n != self.num_heads]
         small = (case(self.call(b, n, n, call.form, digits=1)) for b, n in sizes)
-        shown = smallest(self.subject, case(call) or call, result, filter(None, small))
-        yield from (case_finding(name, *shown) for name in match.names)
+        shown, output = smallest(self.subject, case(call) or call, result, filter(None, small))
+        yield from (shown.finding(name, output) for name in match.names)
 
     def _odd(self, call: _Call, result: Tensor | CallFailed, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
-        known = [
-            (names, LAYOUTS[self.layout](output))
-            for names, _, output in outputs(self.readings[0], call.tensors, call.mask, frames[0], most=1)
-        ]
+        found = outputs(self.readings[0], call.tensors, call.mask, frames[0], [0, 1])
+        known = [(names, LAYOUTS[self.layout](output)) for names, _, output in found]
         expected = known[0][1] if known else torch.empty(0)
         finding = oddity(Case(call.inputs, expected, lambda: known), result)
         ordered = any(each.turns and not each.names for each in frames)
         mixes = self._leaks() or self._feels(lambda x: x[:, 0].add_(1), (slice(None), -1))
-        is_known = self.twin or (is_read(self.module) and mixes and not ordered and call.mask is None)
+        is_known = self.twin or (modules.is_read(self.module) and mixes and not ordered and call.mask is None)
         if finding.name == "differs" and not is_known:
             return replace(finding, name="not_compared")
         return finding
@@ -515,7 +485,7 @@ class _Module(Examination):
         """Whether asking for the weights changes the output."""
         if "need_weights" not in self.subject.accepts:
             return
-        for sizes, form in itertools.product(((1, 2, 2), (2, 5, 5)), {self.form, None}):
+        for sizes, form in product(((1, 2, 2), (2, 5, 5)), {self.form, None}):
             inputs = self.call(*sizes, form, digits=1).inputs
             plain, looked = (self.output({**inputs, "need_weights": asked}) for asked in (False, True))
             if isinstance(plain, CallFailed) or isinstance(looked, CallFailed):
@@ -540,15 +510,11 @@ class _Module(Examination):
         """Of the weights, where they come second."""
         num_keys = self.sizes[-1][-1]
         with contextlib.suppress(CallFailed):
-            output = self.subject.outputs(**inputs)
+            output = self.trial.call(self.subject.call, **inputs)
             weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
             if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
                 return weights.detach().sum(dim=-1)
         return None
-
-
-def _described(value: object) -> str:
-    return str(tuple(value.shape)) if isinstance(value, Tensor) else repr(value)
 
 
 def _twin(module: nn.Module) -> MultiHeadAttention | None:

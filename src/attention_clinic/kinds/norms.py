@@ -10,17 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Roles, Subject, roles
+from attention_clinic.arguments import ROLES, Roles, Subject
 from attention_clinic.cases import Case, examine, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.modules import is_called_norm
 from attention_clinic.trial import Trial
 
-RMS = roles(
-    x="hidden_states inputs input t tokens h", weight="w gamma scale g gain a_2",
-    eps="epsilon variance_epsilon e norm_eps",
-)  # fmt: skip
-LAYER: Roles = {**RMS, **roles(bias="b beta shift offset b_2")}
+RMS = ROLES["rms_norm"]
+LAYER: Roles = {**RMS, **ROLES["bias"]}
 
 # The stages of a norm: for each a name, "" where it is right, and what it does. `Root` is what is divided by.
 Root = Callable[[Tensor, float], Tensor]
@@ -71,9 +68,8 @@ def _normed(x: Tensor, weight: Tensor, eps: float, *stages: Any) -> Tensor:
 
 def _case(inputs: dict[str, Any], *stages: list[tuple[str, Any]]) -> Case:
     """A norm with every mistake of these stages, up to three at once."""
-    return staged(
-        inputs, partial(_normed, *(inputs[name] for name in ("x", "weight", "eps"))), *stages, most=3
-    )
+    values = (inputs[name] for name in ("x", "weight", "eps"))
+    return staged(inputs, partial(_normed, *values), *stages, most=3)
 
 
 def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:

@@ -14,42 +14,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import Roles, Subject, named_parameters, plain, roles, signature
-from attention_clinic.cases import (
-    Case,
-    Named,
-    answer,
-    case_finding,
-    choices,
-    examine,
-    has_right_shape,
-    same,
-    samples,
-    staged,
-)
+from attention_clinic.arguments import ROLES, Roles, Subject, named_parameters, plain, roles, signature
+from attention_clinic.cases import Case, Named, choices, examine, fits, has_right_shape, same, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed, Trial, first_output
 
-ROTARY = roles(
-    x="q k query key queries keys t tensor heads states xq inputs",
-    positions="position position_ids pos places ids offsets",
-)
-_PAIR = roles(
-    query="q xq queries q_embed query_states query_layer", key="k xk keys k_embed key_states key_layer"
-)
-_TABLES = roles(cos="cosine cos_cached freqs_cos", sin="sine sin_cached freqs_sin")
-_FREQS = roles(freqs="freqs_cis freqs_complex pos_cis rope_cache rotary_emb rotary_pos_emb")
+ROTARY, _PAIR = ROLES["rotary"], ROLES["rotary_pair"]
+_TABLES, _FREQS = ROLES["rotary_tables"], ROLES["rotary_freqs"]
 _X = {"x": ROTARY["x"] - _PAIR["key"]}
 # Other signatures of the kind: of both, or of one, with tables made in advance, or with positions 0, 1, 2, …
 ROTARY_FORMS: tuple[Roles, ...] = (
     {**_PAIR, **_TABLES}, {**_PAIR, **_TABLES, "positions": ROTARY["positions"]}, {**_X, **_TABLES},
     {**_PAIR, **_FREQS}, {**_X, **_FREQS}, {**_PAIR, "positions": ROTARY["positions"]}, _PAIR,
 )  # fmt: skip
-SINUSOIDAL = roles(
-    length="num_tokens max_len n seq_len t l max_length num_positions num_steps",
-    embed_dim="d_model dim d num_hiddens size hidden_size e model_dim n_embd",
-)
-ALIBI = roles(num_heads="heads h n_heads n_head nhead n")
 
 
 def rotary(
@@ -57,26 +34,25 @@ def rotary(
 ) -> Case:
     """Half-split pairs, turned by positions that neither begin at 0 nor have no gaps."""
     (x,) = samples((batch, heads, len(places), size), digits=digits)
-    positions = torch.tensor(places)
-    angles = positions.double()[:, None] / 1e4 ** powers_of(size)
-    inputs = {"x": x, "positions": positions}
-    return Case(inputs, _rotate(x, angles), lambda: rotary_mistakes(x, positions))
-
-
-def rotary_mistakes(x: Tensor, positions: Tensor) -> Named:
-    """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
-    size = x.shape[-1]
-    signs = (("", 1), ("rotary_sign", -1))
+    positions, signs = torch.tensor(places), (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
     ]  # fmt: skip
-    stages = (starts, signs, _speeds(size), _LAYOUTS)
-    for names, (places, sign, powers, layout) in choices(*stages, most=2):
-        yield names, layout(x, sign * places.double()[:, None] / 1e4**powers)
-    yield ("rotary_unturned",), x
-    first = positions[:1].double()[:, None] / 1e4 ** powers_of(size)
-    for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
-        yield ("rotary_ignored", *filter(None, [name])), layout(x, first.expand(len(positions), -1))
+
+    def turned(start: Tensor, sign: int, powers: Tensor, turn: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        return turn(x, sign * start.double()[:, None] / 1e4**powers)
+
+    def mistakes() -> Named:
+        """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
+        for names, chosen in choices(starts, signs, _speeds(size), _LAYOUTS, most=2):
+            yield names, turned(*chosen)
+        yield ("rotary_unturned",), x
+        for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
+            first = positions[:1].expand(len(positions))
+            yield ("rotary_ignored", *filter(None, [name])), turned(first, 1, powers_of(size), layout)
+
+    inputs = {"x": x, "positions": positions}
+    return Case(inputs, turned(positions, 1, powers_of(size), _rotate), mistakes)
 
 
 def powers_of(size: int) -> Tensor:
@@ -184,9 +160,8 @@ def _turns(candidate: Any) -> list[_Turn]:
         turned = turned or [parameter.name for parameter in signature(candidate) or []][:1]
     asked = {"cos", "sin", "freqs"} & {*names}
     tables = [i for i, table in enumerate(_tables(torch.zeros(1, 1))) if table.keys() == asked]
-    return [
-        _Turn(candidate, names, turned, *way) for way in itertools.product(_ORDERS if turned else (), tables)
-    ]
+    ways = itertools.product(_ORDERS if turned else (), tables)
+    return [_Turn(candidate, names, turned, *way) for way in ways]
 
 
 def _tables(angles: Tensor) -> Iterator[dict[str, Tensor]]:
@@ -227,10 +202,10 @@ def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
             if finding.name not in names:
                 yield replace(finding, name=finding.name.replace("_unturned", "_queries_only"))
     larger = replace(case, inputs={**case.inputs, "factor": _FACTOR})
-    result, more = answer(subject, case), answer(subject, larger)
+    result, more = subject.answer(case.inputs), subject.answer(larger.inputs)
     for name, factor in (("yarn_factor_lost", 1.0), ("yarn_factor_squared", _FACTOR**2)):
         if {"cos", "freqs"} & {*best.names} and isinstance(result, Tensor) and same(more, factor * result):
-            yield case_finding(name, larger, more)
+            yield larger.finding(name, more)
 
 
 def _case(anywhere: bool) -> Case:
@@ -244,14 +219,14 @@ def _of_one(trial: Trial, subject: Subject, anywhere: bool = True) -> Iterator[F
     small = [rotary(places, size, digits=1) for places, size in shown]
     found = _steep("rotary_speeds_inverted", subject, small[0], [*examine(subject, [case], small)])
     trial.examined += ["numbers", "positions"]
-    if any(finding.name == "differs" for finding in found) and _is_coarse(case, answer(subject, case)):
-        result = answer(subject, case)
-        found = [case_finding("positions_low_precision", case, result)]
+    if any(finding.name == "differs" for finding in found) and _is_coarse(case, subject.answer(case.inputs)):
+        result = subject.answer(case.inputs)
+        found = [case.finding("positions_low_precision", result)]
     elif not found and anywhere:
         far = rotary((1021, 4093), 6, digits=1)
-        result = answer(subject, far)
+        result = subject.answer(far.inputs)
         if not isinstance(result, CallFailed) and not torch.allclose(result.float(), far.expected, atol=5e-3):
-            found = [case_finding("positions_low_precision", far, result)]
+            found = [far.finding("positions_low_precision", result)]
     yield from found
     by_neighbours = any(finding.name == "rotary_layout" for finding in found)
     if trial.meant.rope not in (None, "neighbours" if by_neighbours else "halves"):
@@ -260,8 +235,8 @@ def _of_one(trial: Trial, subject: Subject, anywhere: bool = True) -> Iterator[F
 
 def _distance(case: Case, subject: Subject) -> int:
     """How far a call is from one that is understood: right, by a convention, known, run, failed."""
-    result = answer(subject, case)
-    if isinstance(result, CallFailed) or result.shape != case.expected.shape:
+    result = subject.answer(case.inputs)
+    if not fits(result, case):
         return _UNKNOWN + 1
     names = case.names(result)
     return _UNKNOWN if names is None else len({*names} - _CONVENTIONS) + bool(names)
@@ -269,7 +244,7 @@ def _distance(case: Case, subject: Subject) -> int:
 
 def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
     """Whether pairs are turned by angles that are right to about two digits, and no other base explains."""
-    if isinstance(result, CallFailed) or result.shape != case.expected.shape:
+    if not fits(result, case):
         return False
     x, right, given = (torch.complex(*pairs.double().chunk(2, -1)) for pairs in (
         case.inputs["x"], case.expected, result.detach()
@@ -282,25 +257,8 @@ def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
 
 def sinusoidal(length: int, embed_dim: int) -> Case:
     """Even dimensions have the sine, odd ones the cosine, pair by pair slower."""
-    right = _waves(length, embed_dim, _pairs(embed_dim))
-    inputs = {"length": length, "embed_dim": embed_dim}
-    return Case(inputs, right, lambda: _sinusoidal_mistakes(length, embed_dim))
-
-
-def _pairs(embed_dim: int) -> Tensor:
-    return torch.arange(0, embed_dim, 2, dtype=torch.float64)
-
-
-def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0, floor: bool = False) -> Tensor:
-    """A speed for each pair, or for each dimension."""
-    places = torch.arange(start, length + start, dtype=torch.float64)[:, None]
-    angles = places / 1e4 ** (powers.repeat_interleave(embed_dim // len(powers)) / embed_dim)
-    angles = angles.floor() if floor else angles
-    return torch.where(torch.arange(embed_dim) % 2 == 0, angles.sin(), angles.cos())
-
-
-def _sinusoidal_mistakes(length: int, embed_dim: int) -> Named:
-    pairs, dims = _pairs(embed_dim), torch.arange(embed_dim, dtype=torch.float64)
+    pairs = torch.arange(0, embed_dim, 2, dtype=torch.float64)
+    dims = torch.arange(embed_dim, dtype=torch.float64)
     speeds: list[tuple[str, Tensor]] = [
         ("", pairs), ("waves_speed", pairs / 2), ("waves_speed", 2 * pairs), ("waves_speed", 2 * dims),
         ("waves_to_the_end", pairs * embed_dim / (embed_dim - 2 or 1)), ("waves_odd", dims),
@@ -315,23 +273,34 @@ def _sinusoidal_mistakes(length: int, embed_dim: int) -> Named:
         ("waves_sines", lambda waves: waves[:, ::2].repeat_interleave(2, dim=1)),
     ]
     starts, floors = (("", 0), ("waves_from_one", 1)), (("", False), ("waves_floor", True))
-    for names, (order, start, powers, floor) in choices(orders, starts, speeds, floors):
-        if (
-            waves := order(_waves(length, embed_dim, powers, start, floor))
-        ).any():  # what adds nothing has none
-            yield names, waves
+
+    def mistakes() -> Named:
+        for names, (order, start, powers, floor) in choices(orders, starts, speeds, floors):
+            waves = order(_waves(length, embed_dim, powers, start, floor))
+            if waves.any():  # what adds nothing has none
+                yield names, waves
+
+    return Case({"length": length, "embed_dim": embed_dim}, _waves(length, embed_dim, pairs), mistakes)
+
+
+def _waves(length: int, embed_dim: int, powers: Tensor, start: int = 0, floor: bool = False) -> Tensor:
+    """A speed for each pair, or for each dimension."""
+    places = torch.arange(start, length + start, dtype=torch.float64)[:, None]
+    angles = places / 1e4 ** (powers.repeat_interleave(embed_dim // len(powers)) / embed_dim)
+    angles = angles.floor() if floor else angles
+    return torch.where(torch.arange(embed_dim) % 2 == 0, angles.sin(), angles.cos())
 
 
 def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
     """Findings about `candidate(length, embed_dim)`, or about what adds the waves to tokens, or takes ids."""
-    subject, sizes = Subject(trial, SINUSOIDAL), [(7, 12), (1, 2), (2, 4), (2, 2), (3, 4)]
+    subject, sizes = Subject(trial, ROLES["sinusoidal"]), [(7, 12), (1, 2), (2, 4), (2, 2), (3, 4)]
     own, is_module = trial.candidate, isinstance(trial.candidate, nn.Module)
     if is_module or sum(each.default is each.empty for each in signature(own) or []) == 1:
         tables = (*own.eval().buffers(), *own.parameters()) if is_module else ()
         with contextlib.suppress(CallFailed, RuntimeError):
             tables = tables or (trial.call(_added_by, own, 7, 0, _ADDED[2]),)
         width = next((each.shape[-1] for each in tables if each.ndim and each.shape[-1] % 2 == 0), 10)
-        subjects = [Subject(trial, SINUSOIDAL, partial(_added_by, own, form=form)) for form in _ADDED]
+        subjects = [Subject(trial, ROLES["sinusoidal"], partial(_added_by, own, form=way)) for way in _ADDED]
         distances = [_distance(sinusoidal(7, width), each) for each in subjects]
         subject, sizes = subjects[distances.index(min(distances))], [(7, width), (1, width), (2, width)]
         if subject is subjects[1] and min(distances) < _UNKNOWN:
@@ -344,8 +313,8 @@ def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
 def _steep(name: str, subject: Subject, case: Case, found: list[Finding]) -> list[Finding]:
     """Speeds that grow, where angles are so large in a larger case that float32 rounds them differently."""
     if [each.name for each in found] == ["differs"]:
-        result = answer(subject, case)
-        found = [case_finding(name, case, result)] if case.names(result) == (name,) else found
+        result = subject.answer(case.inputs)
+        found = [case.finding(name, result)] if case.names(result) == (name,) else found
     return found
 
 

@@ -1,9 +1,8 @@
 """The kinds of code that the clinic knows, and what their findings count as: bugs, doubts or notes.
 
-To add a kind, write its roles and a function that makes its cases in a module of this package, and name both
-in `KINDS`; each new name of a mistake needs a sentence in sentences.toml, and in the languages of the
-course (its clinic.yml). Where cases are not enough, the
-module has a function that yields the findings.
+To add a kind, write its roles in roles.toml and a function that makes its cases in a module of this package,
+and name both in `KINDS`; each new name of a mistake needs a sentence in sentences.toml, and in the languages
+of the course (its clinic.yml). Where cases are not enough, the module has a function that yields findings.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple
 
-from attention_clinic.adapter import MODEL
-from attention_clinic.arguments import Roles, Subject
+from attention_clinic.arguments import ROLES, Roles, Subject
 from attention_clinic.cases import Case, examine, has_right_shape
 from attention_clinic.diagnosis import Diagnosis, Finding
 from attention_clinic.kinds import attention, decoder, functions, layers, masks, multi_head, norms, positions
-from attention_clinic.kinds.heads import LISTED
 from attention_clinic.trial import Trial
 
 
@@ -90,36 +87,36 @@ _SPLIT_SIZES: dict[str, Any] = {
     "digits": 1,
 }  # fmt: skip
 KINDS: dict[str, Kind] = {
-    "attention": Kind(attention.ROLES, attention.diagnose_attention, attention.OTHERS | {"mask"}),
-    "multi_head": Kind(LISTED, multi_head.diagnose_multi_head),
-    "causal_mask": _by_cases(masks.CAUSAL, masks.causal,
+    "attention": Kind(ROLES["attention"], attention.diagnose_attention, attention.OTHERS | {"mask"}),
+    "multi_head": Kind(ROLES["multi_head"], multi_head.diagnose_multi_head),
+    "causal_mask": _by_cases(ROLES["causal_mask"], masks.causal,
                              sizes=[(5,), (4,), (3,), (1,)], evidence=[(2,), (3,)],
-                             also=[(masks.OF_IDS, masks.CAUSAL_OF_IDS)]),
-    "cached_mask": _by_cases(masks.CACHED, masks.cached,
+                             also=[(ROLES["token_ids"], masks.CAUSAL_OF_IDS)]),
+    "cached_mask": _by_cases(ROLES["cached_mask"], masks.cached,
                              sizes=[(5, 3), (5, 1), (0, 4)], evidence=[(1, 2), (2, 2), (2, 3)]),
-    "window_mask": _by_cases(masks.WINDOW, masks.window,
+    "window_mask": _by_cases(ROLES["window_mask"], masks.window,
                              sizes=[(9, 4), (11, 3)], evidence=[(2, 1), (3, 2), (5, 3)]),
-    "padding_mask": _by_cases(masks.PADDING, *masks.PADDING_FORMS,
+    "padding_mask": _by_cases(ROLES["padding_mask"], *masks.PADDING_FORMS,
                               sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)],
                               also=[(masks.OF_IDS_AND_PADDING, masks.PADDING_OF_IDS_AND_ID),
-                                    (masks.OF_IDS, masks.PADDING_OF_IDS)]),
-    "document_mask": _by_cases(masks.DOCUMENTS, *masks.DOCUMENT_FORMS,
+                                    (ROLES["token_ids"], masks.PADDING_OF_IDS)]),
+    "document_mask": _by_cases(ROLES["document_mask"], *masks.DOCUMENT_FORMS,
                                sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
-    "transpose_qkv": _by_cases(functions.SPLIT, functions.split, **_SPLIT_SIZES),
-    "transpose_output": _by_cases(functions.SPLIT, functions.join, **_SPLIT_SIZES),
-    "repeat_kv": _by_cases(functions.REPEAT, functions.repeat, sizes=[(2, 3, 5, 7, 2)],
+    "transpose_qkv": _by_cases(ROLES["transpose_qkv"], functions.split, **_SPLIT_SIZES),
+    "transpose_output": _by_cases(ROLES["transpose_qkv"], functions.join, **_SPLIT_SIZES),
+    "repeat_kv": _by_cases(ROLES["repeat_kv"], functions.repeat, sizes=[(2, 3, 5, 7, 2)],
                            evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)], digits=1),
-    "rotary": Kind(positions.ROTARY, positions.diagnose_rotary, also=positions.ROTARY_FORMS),
-    "sinusoidal": Kind(positions.SINUSOIDAL, positions.diagnose_sinusoidal, also=(masks.OF_IDS,)),
-    "alibi": _by_cases(positions.ALIBI, positions.alibi, sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
-    "rms_norm": Kind(norms.RMS, partial(norms.diagnose_norm, kind="rms_norm")),
+    "rotary": Kind(ROLES["rotary"], positions.diagnose_rotary, also=positions.ROTARY_FORMS),
+    "sinusoidal": Kind(ROLES["sinusoidal"], positions.diagnose_sinusoidal, also=(ROLES["token_ids"],)),
+    "alibi": _by_cases(ROLES["alibi"], positions.alibi, sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
+    "rms_norm": Kind(ROLES["rms_norm"], partial(norms.diagnose_norm, kind="rms_norm")),
     "layer_norm": Kind(norms.LAYER, partial(norms.diagnose_norm, kind="layer_norm"), frozenset({"eps"})),
-    "latent_attention": _by_cases(functions.LATENT, functions.latent, sizes=[(2, 3, 5, 7, 4, 6)],
+    "latent_attention": _by_cases(ROLES["latent_attention"], functions.latent, sizes=[(2, 3, 5, 7, 4, 6)],
                                   evidence=[(1, 1, 2, 2, 1, 1), (1, 2, 2, 3, 2, 1)], digits=1),
-    "softmax": Kind(functions.SOFTMAX, functions.diagnose_softmax),
-    "decoder": Kind(MODEL, decoder.diagnose_decoder, MODEL.keys() - {"token_ids"}),
-    "layer": Kind(layers.ROLES, layers.diagnose_layer, frozenset({"memory", "mask"})),
-    "encoder": Kind(MODEL, decoder.diagnose_encoder, MODEL.keys() - {"token_ids"}),
+    "softmax": Kind(ROLES["softmax"], functions.diagnose_softmax),
+    "decoder": Kind(ROLES["decoder"], decoder.diagnose_decoder, ROLES["decoder"].keys() - {"token_ids"}),
+    "layer": Kind(ROLES["layer"], layers.diagnose_layer, frozenset({"memory", "mask"})),
+    "encoder": Kind(ROLES["decoder"], decoder.diagnose_encoder, ROLES["decoder"].keys() - {"token_ids"}),
 }  # fmt: skip
 
 # A finding makes a candidate ill, unless its name is in one of these two tables.
