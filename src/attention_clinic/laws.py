@@ -262,11 +262,12 @@ def windows_of_layers(decoder: DecoderAdapter) -> list[tuple[int | None, int | N
         return None
     declared = [window if each == "sliding_attention" else None for each in types]
     length = 2 * max(each or 1 for each in declared) + 3
-    return [(_window(decoder, layer, length), each) for layer, each in zip(layers, declared, strict=True)]
+    pairs = zip(layers, declared, strict=True)
+    return [(_window(decoder, layer, each, length), each) for layer, each in pairs]
 
 
-def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | None:
-    """How far a layer's output follows its own input at the first token."""
+def _window(decoder: DecoderAdapter, layer: nn.Module, declared: int | None, length: int) -> int | None:
+    """How far a layer's output follows its own input at the first token; None where that is the end."""
     outputs = list[Tensor]()
 
     def disturb(_: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -284,8 +285,11 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, length: int) -> int | Non
         for _ in range(2):
             decoder(ids)
     plain, other = (output.flatten(0, -3).transpose(0, 1).flatten(1) for output in outputs)
-    last = last_moved(plain, other)
-    return None if last == length - 1 else last + 1
+    wanted, seen = declared or length, last_moved(plain, other) + 1
+    # Any difference shows that a change comes so far, only one beyond rounding that it comes too far.
+    felt = int((plain != other).any(dim=1).nonzero().max()) + 1
+    reached = wanted if seen <= wanted <= felt else seen
+    return None if reached == length else reached
 
 
 @Law

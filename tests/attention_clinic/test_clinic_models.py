@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import attention_clinic as clinic
+from attention_clinic import laws
+from attention_clinic.adapter import DecoderAdapter
 from tests.attention_clinic.clinic_cases.decoders import VOCAB, Nano, Past, TinyLlama
 
 # ---- decoders that keep what they have seen in one way or another
@@ -203,6 +205,14 @@ def test_each_layer_has_the_window_that_is_declared(windows, name):
     diagnosis = clinic.diagnose(Windows(*windows), "decoder")
     assert diagnosis.names == ((name,) if name else ())
     assert "window" in str(diagnosis) or not name
+
+
+def test_a_layer_that_hardly_hears_its_first_token_hears_it():
+    model = Windows(3, None, 3).double()
+    whole = model.layers[1]
+    whole.out.weight.data.mul_(1e-6)  # what arrives is smaller than what else counts as rounding
+    pairs = laws.windows_of_layers(DecoderAdapter(model))
+    assert pairs == [(3, 3), (None, None), (3, 3)]
 
 
 # ---- encoders

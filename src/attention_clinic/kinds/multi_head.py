@@ -485,7 +485,7 @@ class _Module(Examination):
         """Whether asking for the weights changes the output."""
         if "need_weights" not in self.subject.accepts:
             return
-        for sizes, form in product(((1, 2, 2), (2, 5, 5)), {self.form, None}):
+        for sizes, form in product(((1, 2, 2), (2, 5, 5)), sorted({self.form, None}, key=str)):
             inputs = self.call(*sizes, form, digits=1).inputs
             plain, looked = (self.output({**inputs, "need_weights": asked}) for asked in (False, True))
             if isinstance(plain, CallFailed) or isinstance(looked, CallFailed):
