@@ -53,7 +53,7 @@ def test_right_candidates_are_healthy_and_their_kind_is_found(case):
 @each(WRONG)
 def test_each_bug_gets_its_name(case):
     seconds = 0.5 if "never_ends" in case.names else 2.0
-    meant = {"mask": "keeps"} if case.kind in ("attention", "multi_head") else {}
+    meant = {"mask": "keeps"} if case.kind in ("attention", "multi_head", "causal_mask") else {}
     diagnosis = clinic.diagnose(case.candidate(), kind=case.kind, seconds=seconds, **meant)
     found = set(diagnosis.names)
     allowed = {name for names in case.names for name in names.split("|")} | case.also | {"nan_leak"}

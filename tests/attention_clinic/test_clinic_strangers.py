@@ -113,6 +113,10 @@ def test_what_is_a_convention_is_told_and_blamed_only_if_the_owner_means_another
         assert note in clinic.diagnose(candidate).names
         assert mistake in clinic.diagnose(candidate, mask="keeps").names
         assert clinic.diagnose(candidate, mask=note.removeprefix("mask_"))
+    added_mask = torch.nn.Transformer.generate_square_subsequent_mask
+    assert clinic.diagnose(added_mask) and clinic.diagnose(added_mask).names == ("mask_additive",)
+    assert clinic.diagnose(added_mask, mask="additive").names == ("mask_additive",)
+    assert clinic.diagnose(added_mask, mask="keeps").names == ("causal_additive",)
     candidate = functools.partial(causal, scale=None)
     assert "causal_inside" in clinic.diagnose(candidate).names
     assert clinic.diagnose(candidate, causal=True).notes == ()

@@ -71,7 +71,9 @@ def _by_cases(
         subject, names, build = next(fitting, first) if len(forms) > 1 else first
         small_cases = [build(*row, **evidence_options) for row in evidence]
         for finding in examine(subject, [build(*row) for row in sizes], small_cases):
-            note = None if names is roles or trial.meant.mask else _CONVENTIONS.get(finding.name)
+            # What True means in a mask of token ids is a convention; numbers to add are one in any mask.
+            free = names is not roles or finding.name == "causal_additive"
+            note = _CONVENTIONS.get(finding.name) if free and trial.meant.mask in (None, "additive") else None
             yield Finding(note) if note else finding
 
     return Kind(roles, examine_candidate, also=tuple(names for names, _ in also))
