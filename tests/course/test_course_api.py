@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import gzip
 import importlib
 import inspect
@@ -45,6 +46,14 @@ def pages(site: Path) -> dict[str, Page]:
 def ids(pages: dict[str, Page]) -> dict[str, str]:
     """Give the page of each id."""
     return {each.attributes["id"] or "": name for name, page in pages.items() for each in page.css("[id]")}
+
+
+def test_the_recipes_give_what_they_show() -> None:
+    text = (ROOT / "book/api.md").read_text(encoding="utf-8")
+    recipes = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.M | re.S))
+    test = doctest.DocTestParser().get_doctest(recipes, {}, "api.md", None, 0)
+    assert len(test.examples) > 15
+    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_every_public_name_has_an_entry(api: Api) -> None:
