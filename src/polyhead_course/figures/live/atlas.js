@@ -43,9 +43,10 @@ export const render = ({ model, el }) => {
   const grid = find(".live-atlas");
   const lines = all(".live-atlas [role=row]").slice(1);
   const cells = lines.map((line, head) => [...line.querySelectorAll("button")].map((cell, layer) => {
-    const kind = kinds[layer][head];
-    cell.ariaLabel = filled(labels["live.atlas_head"], { layer, head, kind: names[kind].name });
-    if (names[kind].mark) cell.style.background = names[kind].face;
+    const { name, mark, face } = names[kinds[layer][head]];
+    const kind = mark ? `${name}, ${mark}` : name; // who says what a cell shows must find it
+    cell.ariaLabel = filled(labels["live.atlas_head"], { layer, head, kind });
+    if (mark) cell.style.background = face;
     return cell;
   }));
   listen(cells.flat(), (number) => change({ layer: number % kinds.length, head: Math.floor(number / kinds.length) }));
