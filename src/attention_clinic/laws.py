@@ -287,7 +287,7 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, declared: int | None, len
     plain, other = (output.flatten(0, -3).transpose(0, 1).flatten(1) for output in outputs)
     wanted, seen = declared or length, last_moved(plain, other) + 1
     # Any difference shows that a change comes so far, only one beyond rounding that it comes too far.
-    felt = int((plain != other).any(dim=1).nonzero().max()) + 1
+    felt = max([0, *(plain != other).any(dim=1).nonzero().flatten().tolist()]) + 1
     reached = wanted if seen <= wanted <= felt else seen
     return None if reached == length else reached
 

@@ -215,6 +215,16 @@ def test_a_layer_that_hardly_hears_its_first_token_hears_it():
     assert pairs == [(3, 3), (None, None), (3, 3)]
 
 
+def test_a_layer_that_hears_nothing_has_a_window_of_one():
+    class Deaf(nn.Module):
+        def forward(self, x):
+            return torch.zeros_like(x)
+
+    model = Windows(3, None, 3)
+    model.layers[1] = Deaf()
+    assert laws.windows_of_layers(DecoderAdapter(model)) == [(3, 3), (1, None), (3, 3)]
+
+
 # ---- encoders
 
 
