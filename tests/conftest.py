@@ -14,8 +14,9 @@ import pytest
 
 from tests.books.fixtures import four, four_copy, full
 from tests.browser import Browser, chromium
+from tests.typechecked import typechecked
 
-__all__ = ["four", "four_copy", "full"]
+__all__ = ["four", "four_copy", "full", "typechecked"]  # jaxtyping finds the last one by its name
 
 KERNELS = Path(__file__).parent / "kernels"
 
