@@ -12,6 +12,17 @@ WIDTHS = range(320, 1441, 220)
 # The theme's bars slide in and out when the width of the window changes.
 STILL = "* { transition: none !important; }"
 
+# Leaves of the chapter the figure and what comes next: the rest only takes time to lay out.
+PRUNE = """kind => {
+  const kept = document.querySelector(`[data-live=${kind}]`);
+  let each = kept;
+  while (!each.nextElementSibling) each = each.parentElement;
+  for (each.nextElementSibling.toggleAttribute("data-next"); !each.matches("article"); each = each.parentElement) {
+    for (const other of [...each.parentElement.children]) {
+      if (other !== each && !other.hasAttribute("data-next")) other.remove();
+    }
+  }
+}"""
 # The height of a figure, the distance from its top to the next part of the page, and the empty part below.
 PLACE = """kind => {
   const figure = document.querySelector(`[data-live=${kind}]`);
@@ -76,6 +87,7 @@ def test_nothing_moves_when_a_figure_comes_to_life_or_changes(
         seen.page.route("**/_static/live.js", load_nothing)
         seen.page.goto(f"/book/{language}/{CHAPTERS[kind]}.html#{IDS[kind]}")
         seen.page.add_style_tag(content=STILL)
+        seen.page.evaluate(PRUNE, kind)
         figure = seen.page.locator(f"[data-live={kind}]")
 
         def places() -> dict[int, tuple[float, ...]]:
