@@ -90,3 +90,28 @@ def test_every_difference_is_named_with_its_cell(parts: TinyBook, old: str, new:
     (violation,) = check_parity(parts.book)
     assert (violation.file, violation.cell) == (KO, "all")
     assert violation.problem.startswith(what)
+
+
+@pytest.fixture
+def more_links(parts: TinyBook) -> TinyBook:
+    """A cell whose header has `"links": "more"`, with a link of its own in Korean."""
+    for code in PROSE:
+        parts.edit(f"chapters/{code}/01-one.md", '{"id": "all"}', '{"id": "all", "links": "more"}')
+    parts.edit(KO, "[c][d]", "[c][d] [k](k.html)")
+    return parts
+
+
+def test_a_translation_may_add_links_where_the_reference_says_so(more_links: TinyBook) -> None:
+    assert check_parity(more_links.book) == []
+
+
+def test_and_there_it_still_has_those_of_the_reference(more_links: TinyBook) -> None:
+    more_links.edit(KO, "b.html", "c.html")
+    (violation,) = check_parity(more_links.book)
+    assert violation.problem == "links: lacks 'b.html'"
+
+
+def test_elsewhere_no_link_is_added(more_links: TinyBook) -> None:
+    more_links.edit("chapters/en/01-one.md", '{"id": "all", "links": "more"}', '{"id": "all"}')
+    (violation,) = check_parity(more_links.book)
+    assert violation.problem == "links: adds 'k.html'"
