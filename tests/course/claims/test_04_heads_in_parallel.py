@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ def page() -> dict[str, Any]:
     """The names that the page's cells define, up to where each one runs its experiment."""
     return run_cells(
         CHAPTER, "setup", ("view-losses", "curves = "), ("view-tests", "torch"),
-        "parallel-class", ("solution-ablation-code", "mask"), names={"n": 8, "h": 4, "d_k": 8},
+        "parallel-class", ("solution-ablation-code", "mask"),
     )  # fmt: skip
 
 
@@ -54,19 +53,17 @@ def test_two_tests_find_b_before_its_first_step(page):
     for seed in SEEDS:
         torch.manual_seed(seed)
         a, b = (page["probe"](page["layers"][name](32, 4)) for name in LAYERS)
-        assert a.count("below 1e-6") == 2, seed
-        found = [float(number) for number in re.findall(r"\d\.\d\d", b)]
-        assert len(found) == 2, b
-        assert min(found) > 0.05, b
+        assert max(a) < 1e-6, seed
+        assert min(b) > 0.05, b
 
 
-def past_moves(page: dict[str, Any], layer: torch.nn.Module, num_tokens: int) -> str:
+def past_moves(page: dict[str, Any], layer: torch.nn.Module, num_tokens: int) -> float:
     """How far a change of the last token moves the outputs before it, with a causal mask."""
     x = torch.randn(2, num_tokens, 20)
     changed = x.clone()
     changed[:, -1] += 1
     before, after = (layer(each, causal_mask(num_tokens))[:, :-1] for each in (x, changed))
-    return str(page["apart"](before, after))
+    return float(page["apart"](before, after))
 
 
 def test_a_mask_that_lands_on_the_heads_leaks_or_fails(page):
@@ -76,8 +73,8 @@ def test_a_mask_that_lands_on_the_heads_leaks_or_fails(page):
     for seed in SEEDS:
         torch.manual_seed(seed)
         for num_tokens in (4, 6):
-            assert past_moves(page, page["FusedAttention"](20, 4), num_tokens) == "below 1e-6"
+            assert past_moves(page, page["FusedAttention"](20, 4), num_tokens) < 1e-6
         layer = wrong["FusedAttention"](20, 4)
-        assert float(past_moves(page, layer, 4)) > 0.01, seed
+        assert past_moves(page, layer, 4) > 0.01, seed
         with pytest.raises(RuntimeError):
             past_moves(page, layer, 6)

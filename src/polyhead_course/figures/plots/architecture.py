@@ -67,7 +67,7 @@ def _add_column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayer
     frame = FancyBboxPatch((x - 1.09, top), 2.18, bottom - top, boxstyle="round,pad=0,rounding_size=0.1",
                            facecolor="none", edgecolor=GREY, linewidth=1.2, linestyle="--")  # fmt: skip
     axes.add_patch(frame)
-    axes.text(x - 1.02, top + 0.1, f"{text(name)} × N", ha="left", va="center", fontsize=_SMALL)
+    axes.text(x - 1.02, top + 0.1, f"{text(name)} × L", ha="left", va="center", fontsize=_SMALL)
     for number, sublayer in enumerate(sublayers):
         middle = _FIRST + number * _STEP
         norm, side = middle + _NORM, x + 1.0
