@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,12 +27,21 @@ def same_start() -> Iterator[None]:
     yield
 
 
-@pytest.fixture
-def unchecked() -> Iterator[None]:
+@contextlib.contextmanager
+def without_checks() -> Iterator[None]:
     """The tests' own checks of every call are off, as for readers: what stays is polyhead's."""
     jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """No checks of calls in a whole test."""
+    with without_checks():
+        yield
 
 
 @pytest.fixture

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-
 import pytest
 import torch
 from torch import nn
@@ -12,7 +9,7 @@ from torch import nn
 from attention_clinic import assert_healthy, diagnose, seeded_copy
 from attention_clinic.planted import BUGS, planted_decoder, right_twin
 from tests.attention_clinic import ill_attention
-from tests.attention_clinic.test_clinic_cases import WRONG
+from tests.attention_clinic.written import written_tests
 
 IMPORTED = "from tests.attention_clinic import ill_attention\n\ncandidate = ill_attention."
 WRITTEN = [
@@ -44,11 +41,6 @@ RIGHT = {
 }
 
 
-def written_tests(text, **names):
-    exec(text, names)
-    return [each for name, each in names.items() if name.startswith("test_")]
-
-
 def run(text):
     tests = written_tests(text)
     assert tests
@@ -69,17 +61,6 @@ def test_a_written_test_fails_until_the_bug_is_mended(name, candidate, build, ch
         run(text)
     monkeypatch.setattr(ill_attention, changed, RIGHT[changed])
     run(text)
-
-
-@pytest.mark.parametrize("case", WRONG, ids=str)
-@pytest.mark.usefixtures("unchecked")
-def test_every_written_test_fails(case):
-    kind = None if case.kind == "decoder" else case.kind
-    diagnosis = diagnose(case.candidate(), kind, seconds=0.5)
-    if diagnosis.bugs and "never_ends" not in diagnosis.names:
-        for test in written_tests(diagnosis.as_test("candidate = injected"), injected=case.candidate()):
-            with pytest.raises(Exception), contextlib.redirect_stdout(io.StringIO()):  # noqa: B017
-                test()
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ import torch
 import attention_clinic as clinic
 from tests.attention_clinic.clinic_cases.case import CASES, Case
 from tests.attention_clinic.clinic_cases.oracle import ORACLES, leaks
+from tests.attention_clinic.written import written_tests
+from tests.torch_fixtures import without_checks
 
 WRITTEN = "attention", "heads", "modules", "masks", "positions", "decoders", "conduct", "further"
 for written in (*(f"wrong_{each}" for each in WRITTEN), "right", "right_modules", "further_decoders"):
@@ -51,7 +54,7 @@ def test_right_candidates_are_healthy_and_their_kind_is_found(case):
 
 
 @each(WRONG)
-def test_each_bug_gets_its_name(case):
+def test_each_bug_gets_its_name_and_a_test_that_fails(case):
     seconds = 0.5 if "never_ends" in case.names else 2.0
     meant = {"mask": "keeps"} if case.kind in ("attention", "multi_head", "causal_mask") else {}
     diagnosis = clinic.diagnose(case.candidate(), kind=case.kind, seconds=seconds, **meant)
@@ -60,3 +63,9 @@ def test_each_bug_gets_its_name(case):
     allowed |= BLIND if case.kind == "attention" else set()
     assert all(found & set(names.split("|")) for names in case.names), f"{sorted(found)}: {diagnosis}"
     assert found <= allowed, f"{sorted(found)}: {diagnosis}"
+    if not diagnosis.bugs or "never_ends" in found:
+        return
+    with without_checks():
+        for test in written_tests(diagnosis.as_test("candidate = injected"), injected=case.candidate()):
+            with pytest.raises(Exception), contextlib.redirect_stdout(io.StringIO()):  # noqa: B017
+                test()
