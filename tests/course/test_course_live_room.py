@@ -17,7 +17,8 @@ PRUNE = """kind => {
   const kept = document.querySelector(`[data-live=${kind}]`);
   let each = kept;
   while (!each.nextElementSibling) each = each.parentElement;
-  for (each.nextElementSibling.toggleAttribute("data-next"); !each.matches("article"); each = each.parentElement) {
+  each.nextElementSibling.toggleAttribute("data-next");
+  for (; !each.matches("article"); each = each.parentElement) {
     for (const other of [...each.parentElement.children]) {
       if (other !== each && !other.hasAttribute("data-next")) other.remove();
     }
