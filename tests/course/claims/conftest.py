@@ -8,7 +8,13 @@ import torch
 from polyhead_course.words import get_language, set_language
 
 
-@pytest.fixture(scope="module", params=[range(10), range(100, 110)], ids=["written", "held_out"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(range(10), id="written"),
+        pytest.param(range(100, 110), id="held_out", marks=pytest.mark.held_out),
+    ],
+)
 def seeds(request: pytest.FixtureRequest) -> range:
     """The ten seeds that a page was written with, and ten that it does not show."""
     return request.param
