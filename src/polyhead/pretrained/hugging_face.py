@@ -120,6 +120,17 @@ def query_key_value(attention: str) -> tuple[str, ...]:
     return tuple(f"{attention}.{letter}_proj" for letter in "qkv")
 
 
+# Each function of `nn.init` for itself: what it calls in turn is not intercepted.
+_RANDOM = {
+    Tensor.uniform_,
+    Tensor.normal_,
+    nn.init.uniform_,
+    nn.init.normal_,
+    nn.init.kaiming_uniform_,
+    nn.init.xavier_uniform_,
+}
+
+
 @checked
 def uninitialized() -> TorchFunctionMode:
     """Return a context in which modules are made without random weights, since loaded ones follow.
@@ -132,8 +143,10 @@ def uninitialized() -> TorchFunctionMode:
 
     class SkipRandomNumbers(TorchFunctionMode):
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            is_random = function in (Tensor.uniform_, Tensor.normal_)
-            return args[0] if is_random else function(*args, **(kwargs or {}))
+            kwargs = kwargs or {}
+            if function in _RANDOM:
+                return args[0] if args else kwargs["tensor"]
+            return function(*args, **kwargs)
 
     return SkipRandomNumbers()
 
