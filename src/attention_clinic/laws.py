@@ -13,7 +13,6 @@ Example:
 
 from __future__ import annotations
 
-import copy
 import functools
 import itertools
 import math
@@ -24,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.adapter import Decoder, DecoderAdapter
+from attention_clinic.seeded import copied
 from polyhead.modes import evaluation_mode
 
 _DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
@@ -322,16 +322,13 @@ def train(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
 
 def in_training(decoder: DecoderAdapter) -> DecoderAdapter | None:
     """A copy in training, without dropout; None of a function, or of a module that cannot be copied."""
-    if decoder.module is not decoder.decoder:
-        return None
-    try:
-        module = copy.deepcopy(decoder.module).train()
-    except (TypeError, RuntimeError, copy.Error):
+    module = copied(decoder.module) if decoder.module is decoder.decoder else None
+    if module is None:
         return None
     for part, name in itertools.product(module.modules(), _DROPOUTS):
         if isinstance(getattr(part, name, None), float):
             setattr(part, name, 0.0)
-    return DecoderAdapter(module, decoder.call)
+    return DecoderAdapter(module.train(), decoder.call)
 
 
 @needing("mask")

@@ -170,9 +170,10 @@ class Examination:
         acting = form.effective(mask | torch.eye(queries, dtype=torch.bool) if queries == keys else mask)
         return form.given(acting, self.num_heads), acting
 
-    def answers(self, role: str, build: Callable[[Form], AnyCase]) -> Iterator[tuple[Form, AnyCase, Tensor]]:
-        """Cases with a mask in each form that runs, and what the candidate gives of the right shape."""
-        for ways in [[self.forms[role]]] if role in self.forms else forms(role, self.meant):
+    def answers(self, role: str, build: Callable[..., AnyCase]) -> Iterator[tuple[Any, AnyCase, Tensor]]:
+        """Cases with a mask in each form that runs, or with none, and their results if the shape is right."""
+        known = [self.forms.get(role)] if role in self.forms or not role else []
+        for ways in [known] if known else forms(role, self.meant):
             for form in ways:
                 case = build(form)
                 result = self.output(case.inputs)
