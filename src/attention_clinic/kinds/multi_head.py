@@ -17,19 +17,10 @@ from torch import Tensor, nn
 from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import Case, Names, Output, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds import modules
+from attention_clinic.kinds import heads, modules
 from attention_clinic.kinds.attention import visible
 from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Examination, Form, forms
-from attention_clinic.kinds.heads import (
-    STILL,
-    Frame,
-    Inputs,
-    Recipe,
-    Turn,
-    diagnose_functions,
-    outputs,
-    unchanged,
-)
+from attention_clinic.kinds.heads import STILL, Frame, Inputs, Recipe, Turn, outputs, unchanged
 from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, powers_of
 from attention_clinic.seeded import randomize
@@ -50,7 +41,7 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     """Findings about a module or what makes one; else about a function."""
     module = trial.candidate if isinstance(trial.candidate, nn.Module) else modules.build_module(trial)
     if module is None:
-        yield from diagnose_functions(trial)
+        yield from heads.diagnose_functions(trial)
         return
     trial.made = f"seeded_copy({trial.made})"
     with evaluation_copy(module) as own:
