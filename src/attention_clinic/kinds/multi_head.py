@@ -303,7 +303,8 @@ class _Module(Examination):
             self.choose()
         except CallFailed as stop:
             finding = stop.finding
-            if finding.name == "raises" and not (self.readings and not self.subject.guessed):
+            has_own_mask = "mask" in self.required and isinstance(stop.error, AttributeError)  # an object
+            if finding.name == "raises" and (has_own_mask or self.subject.guessed or not self.readings):
                 self.trial.tried.append(call_text("forward", finding.input))
                 finding = replace(finding, name="not_called")
             yield finding
