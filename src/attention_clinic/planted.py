@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -136,7 +136,7 @@ def planted_decoder(bug: str = "none") -> SmallDecoder:
         >>> diagnose(planted_decoder("kv_tiled")).names
         ('kv_tiled',)
     """
-    kind = _class(bug)
+    kind = class_of(bug)
     return build(kind, **kind.options)
 
 
@@ -147,7 +147,7 @@ def right_twin(bug: str) -> SmallDecoder:
         >>> right_twin("sinks_missing").layers[0].sinks.shape
         torch.Size([6])
     """
-    return build(SmallDecoder, **_class(bug).options)
+    return build(SmallDecoder, **class_of(bug).options)
 
 
 def matrix() -> dict[str, dict[str, Deviation | None]]:
@@ -170,9 +170,10 @@ def matrix_row(bug: str) -> dict[str, Deviation | None]:
     return {**found, "parity": parity(decoder, right_twin(bug))}
 
 
-def _class(bug: str) -> type[SmallDecoder]:
-    if bug not in ("none", *BUGS):
-        raise ValueError(f"bug must be 'none' or one of {', '.join(BUGS)}, got {bug!r}")
+def class_of(bug: str, known: Collection[str] = BUGS) -> type[SmallDecoder]:
+    """The decoder with one of the known bugs, or "none"."""
+    if bug not in ("none", *known):
+        raise ValueError(f"bug must be 'none' or one of {', '.join(known)}, got {bug!r}")
     return CLASSES.get(bug, SmallDecoder)
 
 
