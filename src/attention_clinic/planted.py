@@ -77,9 +77,7 @@ _INSTEAD: dict[str, tuple[str, Callable[..., Any]]] = {
     # New tokens are counted from 0.
     "cache_positions": ("locate", lambda it, ids, mask, cache, docs: Right.locate(it, ids, mask, None, docs)),
     # Positions are columns, wherever the text begins.
-    "positions_ignore_padding": (
-        "locate", lambda it, ids, mask, cache, docs: Right.locate(it, ids, None, cache, docs)
-    ),
+    "positions_ignore_padding": ("locate", lambda it, ids, mask, *rest: Right.locate(it, ids, None, *rest)),
     # The padding's mask is never passed on.
     "padding_ignored": ("visible", lambda it, inputs: Right.visible(it, inputs._replace(tokens=None))),
     # Where there is a mask of padding, it is the only one.
@@ -97,9 +95,7 @@ _INSTEAD: dict[str, tuple[str, Callable[..., Any]]] = {
     # Keys are not turned.
     "rotary_queries_only": ("rotate", lambda it, query, key, where: (it.rotary(query, where), key)),
     # Positions pass through bfloat16, which has no 257.
-    "positions_low_precision": (
-        "rotate", lambda it, query, key, where: Right.rotate(it, query, key, where.bfloat16().long())
-    ),
+    "positions_low_precision": ("rotate", lambda it, q, k, at: Right.rotate(it, q, k, at.bfloat16().long())),
     # Neighbours are paired where the weights were made for halves.
     "rotary_layout": ("rotate", _neighbours),
     # All key heads are repeated one after another, not each on its own.

@@ -320,8 +320,7 @@ def _reach(exam: Exam) -> list[str]:
 
 
 def _train(exam: Exam) -> list[str]:
-    leaks_in_training_alone = exam.leaks(in_training=True) and not exam.leaks()
-    return ["causal_eval_only" if leaks_in_training_alone else "differs"]
+    return ["causal_eval_only" if exam.leaks(in_training=True) and not exam.leaks() else "differs"]
 
 
 def _right_pad(exam: Exam) -> list[str]:

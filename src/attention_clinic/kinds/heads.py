@@ -146,7 +146,7 @@ class Recipe:
         query, key = reading.normed(0, query), reading.normed(1, key)
         query, key = (turn(x) for turn, x in zip(frame.turns, (query, key), strict=True))
         key, value = (self.repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
-        size = reading.embed_dim if self.scaling == "model_root" else reading.head_dim
+        size = reading.widths[0] if self.scaling == "model_root" else reading.head_dim
         weights = self._weights(query @ key.mT * SCALES.get(self.scaling, SCALES[""])(size), mask)
         output = self.join((weights / size**0.5 if self.scaling == "scaled_after" else weights) @ value)
         output = reading.project(3, output) if self.projects_output else output

@@ -70,11 +70,6 @@ class Reading:
         return len({*(len(each.weight) for each in self.inputs), *outputs}) == 1
 
     @property
-    def embed_dim(self) -> int:
-        """The size of a token."""
-        return self.widths[0]
-
-    @property
     def head_dim(self) -> int:
         """The size of a head's queries."""
         return self.inputs[0].weight.shape[1] // self.num_heads
