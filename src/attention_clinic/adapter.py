@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from attention_clinic.arguments import ROLES, named_parameters
 from attention_clinic.diagnosis import Finding
+from attention_clinic.seeded import copied, has_numbers, redraw
 from attention_clinic.trial import CallFailed
 
 Decoder = Callable[..., Any]
@@ -73,8 +74,11 @@ class Cache:
 
     def advance(self, output: Any, length: int) -> None:
         """Take the new value from an output, if there is one in it, and count the tokens."""
-        value = _cache_in(output)
-        self.value = self.value if value is None else value
+        things = _parts(output)
+        named = [thing for name, thing in things if name in _CACHES]
+        # Without names, it is what comes after the logits and is no tensor.
+        others = [thing for name, thing in things[1:] if name is None and not isinstance(thing, Tensor)]
+        self.value = next((thing for thing in (*named, *others) if thing is not None), self.value)
         self.length += length
 
 
@@ -228,14 +232,6 @@ def _logits(output: Any, ids: Tensor) -> Tensor:
     raise NoLogits((*ids.shape, "vocab_size"), found[0] if found else output)
 
 
-def _cache_in(output: Any) -> Any:
-    """The cache that a decoder returns; without names, what comes after the logits and is no tensor."""
-    things = _parts(output)
-    named = [thing for name, thing in things if name in _CACHES]
-    others = [thing for name, thing in things[1:] if name is None and not isinstance(thing, Tensor)]
-    return next((thing for thing in (*named, *others) if thing is not None), None)
-
-
 def awakened(decoder: Any) -> Any:
     """A copy in which what begins at or near zero is random, so that it can show what it does.
 
@@ -253,25 +249,18 @@ def awakened(decoder: Any) -> Any:
     if not isinstance(decoder, nn.Module):
         return decoder
     asleep = [name for name, parameter in decoder.named_parameters() if _sleeps(parameter)]
-    if not asleep:
-        return decoder
-    try:
-        decoder = copy.deepcopy(decoder)
-    except Exception:  # what cannot be copied is judged as it is
+    awake = copied(decoder) if asleep else None
+    if awake is None:  # what cannot be copied is judged as it is
         return decoder
     generator = torch.Generator().manual_seed(1)
     for name in asleep:
-        parameter = decoder.get_parameter(name).data
-        scale = (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else 0.3
-        parameter.copy_(torch.randn(parameter.shape, generator=generator) * scale)
-    return decoder
+        redraw(awake.get_parameter(name), generator, 1.0, 0.3)
+    return awake
 
 
 def _sleeps(parameter: Tensor) -> bool:
-    if nn.parameter.is_lazy(parameter) or not parameter.is_floating_point() or not parameter.numel():
-        return False
-    if parameter.ndim < 2:
-        return not parameter.any()
+    if not has_numbers(parameter) or parameter.ndim < 2:
+        return has_numbers(parameter) and not parameter.any()
     return bool(parameter.norm() < 0.3 * len(parameter) ** 0.5)
 
 

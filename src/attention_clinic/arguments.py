@@ -109,12 +109,9 @@ class Subject(Binding):
     """
 
     def __init__(
-        self,
-        trial: Trial,
-        roles: Roles,
-        function: Callable[..., Any] | None = None,
+        self, trial: Trial, roles: Roles, function: Callable[..., Any] | None = None,
         named: Set[str] = frozenset(),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Bind the candidate's parameters, or those of `function`, to roles; see `Binding`."""
         self.trial = trial
         self.function = trial.candidate if function is None else function

@@ -34,6 +34,8 @@ class Case:
     def names(self, result: object) -> Names | None:
         """The names of the mistakes in a result: () if it is right, None if the mistake is unknown."""
         result = without_singletons(result, self.expected)
+        if not is_dense(result):
+            return None
         if same(result, self.expected):
             return ()
         if is_all_nan(result):  # which would equal any mistake that is NaN everywhere
@@ -94,11 +96,8 @@ def same(result: object, expected: Tensor) -> TypeGuard[Tensor]:
 
 def without_singletons(result: Result, expected: Tensor) -> Result | Tensor:
     """A result without dimensions of size 1 that what is right has not: a mask may be (1, n, n)."""
-    if (
-        is_dense(result)
-        and result.ndim > expected.ndim
-        and result.squeeze().shape == expected.squeeze().shape
-    ):
+    shape = expected.squeeze().shape
+    if is_dense(result) and result.ndim > expected.ndim and result.squeeze().shape == shape:
         return result.reshape(expected.shape)
     return result
 
@@ -131,7 +130,7 @@ def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ())
     odd: tuple[Case, Output] | None = None
     for case in cases:
         result = subject.answer(case.inputs)
-        names = _known_mistakes(case, result)
+        names = case.names(result)
         if names:
             shown, result = smallest(subject, case, result, small)
             yield from (shown.finding(name, result) for name in names)
@@ -142,15 +141,11 @@ def examine(subject: Subject, cases: Sequence[Case], small: Sequence[Case] = ())
         yield oddity(*smallest(subject, *odd, small))
 
 
-def _known_mistakes(case: Case, result: Output) -> Names | None:
-    return None if isinstance(result, CallFailed) else case.names(result)
-
-
 def smallest(subject: Subject, case: Case, result: Output, small: Iterable[Case]) -> tuple[Case, Output]:
     """The first small case with the same symptoms as a result, and its output; else both as they are."""
 
     def symptoms(case: Case, result: Output) -> Names:
-        names = _known_mistakes(case, result)
+        names = case.names(result)
         return (oddity(case, result).name,) if names is None else names
 
     sought = symptoms(case, result)

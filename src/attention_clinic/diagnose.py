@@ -239,6 +239,7 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
     findings: dict[str, list[Finding]] = {"bugs": [], "doubts": [], "notes": []}
     for each in (*found, *trial.conduct.values()):
         if each.name not in ignore:
+            trial.question = f'ignore=["{each.name}"]' if each.name in table.ASKED else trial.question
             call = trial.recorded.get(each.actual) if isinstance(each.actual, Tensor) else None
             form = {"form": FORMS.get(kind)} if each.name in ("differs", "not_compared") else {}
             findings[counts_as(each.name, kind)].append(

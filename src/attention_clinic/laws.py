@@ -13,17 +13,17 @@ Example:
 
 from __future__ import annotations
 
-import copy
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attention_clinic.adapter import Decoder, DecoderAdapter
+from attention_clinic.seeded import copied
 from polyhead.modes import evaluation_mode
 
 _DROPOUTS = ("p", "dropout", "dropout_p", "drop", "attention_dropout", "attn_dropout", "hidden_dropout")
@@ -137,9 +137,14 @@ def moved(plain: Tensor, other: Tensor) -> list[bool]:
     return [bool(gap(*pair)) for pair in zip(plain, other, strict=True)]
 
 
-def last_moved(plain: Tensor, other: Tensor) -> int:
-    """The number of the last token whose numbers are others; 0 if there is none."""
-    return max((place for place, is_other in enumerate(moved(plain, other)) if is_other), default=0)
+def last(flags: Iterable[bool]) -> int:
+    """The number of the last token of which something holds; 0 if there is none.
+
+    Example:
+        >>> last([False, True, False])
+        1
+    """
+    return max((place for place, holds in enumerate(flags) if holds), default=0)
 
 
 @Law
@@ -237,8 +242,8 @@ def reach(decoder: DecoderAdapter, ids: Tensor) -> float | None:
         return None
     first = ids[:1, :1].expand(1, num_layers * (window + 1) + 1)
     plain, other = decoder(first)[0], decoder(other_tokens(first, 0, 1))[0]
-    end, felt = num_layers * (window - 1), (plain != other).any(dim=-1).nonzero().flatten().tolist()
-    return float(max(last_moved(plain, other) - end, end - max([0, *felt]), 0))
+    end, felt = num_layers * (window - 1), last((plain != other).any(dim=-1).tolist())
+    return float(max(last(moved(plain, other)) - end, end - felt, 0))
 
 
 @Law
@@ -285,9 +290,9 @@ def _window(decoder: DecoderAdapter, layer: nn.Module, declared: int | None, len
         for _ in range(2):
             decoder(ids)
     plain, other = (output.flatten(0, -3).transpose(0, 1).flatten(1) for output in outputs)
-    wanted, seen = declared or length, last_moved(plain, other) + 1
+    wanted, seen = declared or length, last(moved(plain, other)) + 1
     # Any difference shows that a change comes so far, only one beyond rounding that it comes too far.
-    felt = max([0, *(plain != other).any(dim=1).nonzero().flatten().tolist()]) + 1
+    felt = last((plain != other).any(dim=1).tolist()) + 1
     reached = wanted if seen <= wanted <= felt else seen
     return None if reached == length else reached
 
@@ -322,16 +327,13 @@ def train(decoder: DecoderAdapter, ids: Tensor) -> Deviation | None:
 
 def in_training(decoder: DecoderAdapter) -> DecoderAdapter | None:
     """A copy in training, without dropout; None of a function, or of a module that cannot be copied."""
-    if decoder.module is not decoder.decoder:
-        return None
-    try:
-        module = copy.deepcopy(decoder.module).train()
-    except (TypeError, RuntimeError, copy.Error):
+    module = copied(decoder.module) if decoder.module is decoder.decoder else None
+    if module is None:
         return None
     for part, name in itertools.product(module.modules(), _DROPOUTS):
         if isinstance(getattr(part, name, None), float):
             setattr(part, name, 0.0)
-    return DecoderAdapter(module, decoder.call)
+    return DecoderAdapter(module.train(), decoder.call)
 
 
 @needing("mask")

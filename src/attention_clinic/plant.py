@@ -10,7 +10,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_clinic.planted import BUGS, CLASSES
+from attention_clinic.planted import BUGS, class_of
 from attention_clinic.small import SmallDecoder, SmallLayer
 from polyhead.checked import checked
 from polyhead.transformer import DecoderOnly
@@ -51,13 +51,12 @@ def plant(model: DecoderOnly, bug: str = "none", layers: Collection[int] | None 
         >>> torch.allclose(plant(model, "unscaled", layers=[1])(ids), model(ids), atol=1e-5)
         False
     """
-    if bug not in ("none", *PLANTABLE):
-        raise ValueError(f"bug must be 'none' or one of {', '.join(PLANTABLE)}, got {bug!r}")
+    kind = class_of(bug, PLANTABLE)
     numbers = range(len(model.decoder.layers))
     if layers is not None and not set(layers) <= set(numbers):
         raise ValueError(f"layers must be numbers from 0 to {numbers[-1]}, got {sorted(layers)}")
     healthy = _around(SmallDecoder, model)
-    ill = healthy if bug == "none" else _around(CLASSES[bug], model)
+    ill = _around(kind, model)
     if layers is not None:
         chosen = frozenset(layers)
         ill.decoder_of = lambda number: ill if number in chosen else healthy

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attention_clinic import small_bugs
+from attention_clinic import planted
 from attention_clinic.adapter import DecoderAdapter
 from attention_clinic.laws import Deviation, gap
-from attention_clinic.planted import CLASSES
+from attention_clinic.seeded import copied
 from attention_clinic.small import SmallDecoder
 from polyhead.masks import causal_mask
 from polyhead.multi_head.fused import MultiHeadAttention
@@ -34,54 +34,38 @@ def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Itera
         return
     decoder.calls.clear()
     actual = decoder(ids)
-    right = _logits(twin, ids)
-    if right is None:
-        return
-    found = gap(right, actual)
-    found.calls = tuple(decoder.calls)
+    found = _gap(twin, ids, actual)
     if not found:
         return
+    found.calls = tuple(decoder.calls)
     forms = _planted(twin, named) if isinstance(twin, SmallDecoder) else _changed(twin, named)
-    names = next((names for names, form in forms if _agrees(form, ids, actual)), None)
+    names = next((names for names, form in forms if _gap(form, ids, actual) == 0.0), None)
     for name in ("differs",) if names is None and not named else names or ():
         yield name, found
 
 
-def right_form(decoder: object) -> nn.Module | None:
+def right_form(decoder: Any) -> nn.Module | None:
     """A copy in which each part has the class that polyhead or PyTorch gave it, before it was changed."""
     if _original(type(decoder)) not in (DecoderOnly, SmallDecoder):
         return None
-    try:
-        twin: nn.Module = copy.deepcopy(decoder)  # type: ignore[assignment]
-        for part in twin.modules():
-            part.__class__ = _original(type(part))
-            part.__dict__.pop("forward", None)
-    except (TypeError, RuntimeError, copy.Error):
-        return None
+    twin = copied(decoder)
+    for part in [] if twin is None else twin.modules():
+        part.__class__ = _original(type(part))
+        part.__dict__.pop("forward", None)
     return twin
 
 
 def _original(kind: type) -> type:
-    ours = [
-        each
-        for each in kind.__mro__
-        if each.__module__.split(".")[0] in ("polyhead", "attention_clinic", "torch")
-        and each.__module__ != small_bugs.__name__
-    ]
-    return ours[0] if ours else kind
+    packages = ("polyhead", "attention_clinic", "torch")
+    ours = (each for each in kind.__mro__ if each.__module__.split(".")[0] in packages)
+    return next((each for each in ours if each.__module__ != planted.__name__), kind)
 
 
-def _logits(decoder: nn.Module, ids: Tensor) -> Tensor | None:
-    try:
-        with torch.no_grad():
-            return decoder(ids)
-    except Exception:  # parts that were changed need not have what the original ones have
-        return None
-
-
-def _agrees(form: nn.Module, ids: Tensor, actual: Tensor) -> bool:
-    logits = _logits(form, ids)
-    return logits is not None and not gap(logits, actual)
+def _gap(form: nn.Module, ids: Tensor, actual: Tensor) -> Deviation | None:
+    """How far a form is from the logits; None if it does not run, since it lacks what a changed part had."""
+    with torch.no_grad(), contextlib.suppress(Exception):
+        return gap(form(ids), actual)
+    return None
 
 
 Forms = Iterator[tuple[tuple[str, ...], nn.Module]]
@@ -89,9 +73,9 @@ Forms = Iterator[tuple[tuple[str, ...], nn.Module]]
 
 def _planted(twin: nn.Module, named: set[str]) -> Forms:
     """The twin with bugs that are planted together with those that are named already."""
-    before = tuple(CLASSES[name] for name in CLASSES if name in named)
+    before = tuple(planted.CLASSES[name] for name in planted.CLASSES if name in named)
     for names in (each for size in range(3) for each in itertools.combinations(_SILENT, size)):
-        classes = (*(CLASSES[name] for name in names), *before)
+        classes = (*(planted.CLASSES[name] for name in names), *before)
         twin.__class__ = type("Ill", classes, {}) if classes else SmallDecoder
         yield names, twin
 
@@ -99,11 +83,11 @@ def _planted(twin: nn.Module, named: set[str]) -> Forms:
 def _changed(twin: nn.Module, named: set[str]) -> Forms:
     """The twin, and copies with a mistake in the book's attention."""
     yield (), twin
-    for name in (each for each in _CHANGES if each not in named):
+    for name in (each for each in ("causal_strict", *_FACTORS) if each not in named):
         changed = copy.deepcopy(twin)
         for part in changed.modules():
             if isinstance(part, MultiHeadAttention):
-                _CHANGES[name](part)
+                _change(part, name)
         yield (name,), changed
 
 
@@ -117,25 +101,18 @@ class _Strict(MultiHeadAttention):
         return super().forward(query, *args, **options)
 
 
-def _strict(attention: MultiHeadAttention) -> None:
-    attention.__class__ = _Strict
+def _change(attention: MultiHeadAttention, name: str) -> None:
+    if name == "causal_strict":
+        attention.__class__ = _Strict
+        return
+    for parameter in attention.input_projection.parameters():
+        parameter.data[: attention.num_heads * attention.head_dim] *= _FACTORS[name](attention)
 
 
-def _scaled(factor: Callable[[MultiHeadAttention], float]) -> Callable[[MultiHeadAttention], None]:
-    """Scores times a factor: as many times larger queries."""
-
-    def change(attention: MultiHeadAttention) -> None:
-        queries = attention.num_heads * attention.head_dim
-        for parameter in attention.input_projection.parameters():
-            parameter.data[:queries] *= factor(attention)
-
-    return change
-
-
-_CHANGES: dict[str, Callable[[MultiHeadAttention], None]] = {
-    "causal_strict": _strict,
-    "unscaled": _scaled(lambda a: math.sqrt(a.head_dim)),
-    "no_root": _scaled(lambda a: 1 / math.sqrt(a.head_dim)),
-    "scale_multiplied": _scaled(lambda a: float(a.head_dim)),
-    "model_root": _scaled(lambda a: math.sqrt(a.head_dim / a.embed_dim)),
+# What multiplies queries, and so scores.
+_FACTORS: dict[str, Callable[[MultiHeadAttention], float]] = {
+    "unscaled": lambda a: a.head_dim**0.5,
+    "no_root": lambda a: a.head_dim**-0.5,
+    "scale_multiplied": lambda a: float(a.head_dim),
+    "model_root": lambda a: (a.head_dim / a.embed_dim) ** 0.5,
 }

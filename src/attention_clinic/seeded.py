@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 SEED = 1
 Module = TypeVar("Module", bound=nn.Module)
@@ -36,11 +37,28 @@ def seeded_copy(module: Module, seed: int = SEED) -> Module:
     return own.eval()
 
 
+def copied(module: Module) -> Module | None:
+    """A copy, if the module can be copied."""
+    with contextlib.suppress(Exception):
+        return copy.deepcopy(module)
+    return None
+
+
 def randomize(module: nn.Module, seed: int = SEED) -> None:
     """Draw a module's parameters."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in module.parameters():
-        if not nn.parameter.is_lazy(parameter) and parameter.is_floating_point() and parameter.numel():
-            scale = (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else 0.5
-            with torch.no_grad():
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 1.3 * scale)
+        if has_numbers(parameter):
+            redraw(parameter, generator, 1.3, 0.65)
+
+
+def has_numbers(parameter: Tensor) -> bool:
+    """Whether it can be drawn."""
+    is_lazy = nn.parameter.is_lazy(parameter)
+    return not is_lazy and parameter.is_floating_point() and bool(parameter.numel())
+
+
+def redraw(parameter: Tensor, generator: torch.Generator, gain: float, of_vectors: float) -> None:
+    """Draw numbers with which a matrix makes what it multiplies `gain` times as large."""
+    scale = gain * (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else of_vectors
+    parameter.data.copy_(torch.randn(parameter.shape, generator=generator) * scale)

@@ -712,3 +712,42 @@ def test_rounding_is_no_reach():
 
 def test_a_cache_that_is_cut_is_not_one_that_counts_anew():
     assert clinic.diagnose(planted.build(TrimsBefore, window=99)).names == ("cache_trimmed",)
+
+
+def test_repeated_heads_behind_tokens_are_asked_about():
+    def repeat_kv(x, n_rep):
+        return x.repeat_interleave(n_rep, dim=2)
+
+    diagnosis = clinic.diagnose(repeat_kv)
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("kv_axis",))
+    assert diagnosis.question == 'ignore=["kv_axis"]'
+    assert clinic.diagnose(repeat_kv, ignore=["kv_axis"])
+    assert clinic.diagnose(lambda x, n_rep: x.repeat_interleave(n_rep, dim=3)).verdict == "ill"
+
+
+class Flagged(nn.Module):
+    """As in models of time series: the mask is an object, and a flag says whether it acts."""
+
+    def __init__(self, mask_flag):
+        super().__init__()
+        self.mask_flag = mask_flag
+
+    def forward(self, queries, keys, values, attn_mask=None):
+        hidden = future(queries) if attn_mask is None else attn_mask.mask
+        return plain(queries, keys, values, hidden if self.mask_flag else None)
+
+
+@pytest.mark.parametrize("mask_flag", [True, False])
+def test_a_mask_that_a_flag_switches_off_is_not_examined(mask_flag):
+    diagnosis = clinic.diagnose(Flagged(mask_flag))
+    assert diagnosis, str(diagnosis)
+    assert "mask" in diagnosis.skipped
+    assert ("causal_inside" in diagnosis.names) == mask_flag
+
+
+def test_a_mask_of_its_owners_own_class_leaves_a_module_undecided():
+    class Masked(nn.MultiheadAttention):
+        def forward(self, x, mask):
+            return super().forward(x, x, x, attn_mask=mask.tensor)
+
+    assert clinic.diagnose(Masked(12, 3, batch_first=True)).names == ("not_called",)

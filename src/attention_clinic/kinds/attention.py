@@ -183,12 +183,6 @@ def diagnose_attention(trial: Trial) -> Iterator[Finding]:
         yield from _Function(trial).findings()
 
 
-def _tokens_before_heads(case: Case) -> Case:
-    """The same with (batch, num_tokens, heads, head_dim), in and out."""
-    inputs = {role: x.transpose(1, 2) for role, x in case.inputs.items() if role in ("query", "key", "value")}
-    return case.seen_as({**case.inputs, **inputs}, lambda output: output.transpose(1, 2))
-
-
 class _Function(Examination):
     """A function under examination, called with a batch, with heads before or after tokens, or neither."""
 
@@ -222,7 +216,10 @@ class _Function(Examination):
             mask = mask[:, None] if with_heads else mask[0] if self.layout == "single" else mask
             inputs |= given
         case = case_of(inputs | options, mask, right or self.right, wrong or self.wrong)
-        return _tokens_before_heads(case) if self.layout == "tokens" else case
+        if self.layout != "tokens":
+            return case
+        turned = {role: inputs[role].transpose(1, 2) for role in ("query", "key", "value")}
+        return case.seen_as({**case.inputs, **turned}, lambda output: output.transpose(1, 2))
 
     def findings(self) -> Iterator[Finding]:
         """Yield the known mistakes, with and without masks, then what a mask may do besides."""
@@ -251,7 +248,10 @@ class _Function(Examination):
             yield from self._blind(self.form, has_mistakes=bool(found))
             yield from self._leaking(self.form)
         yield from self.remarks_on_mask(self.forms.get("mask"))
-        yield from self._remark_on_causality()
+        if self._square and not self.causal and not self.needs_mask:
+            case = self.case(self._square, right=(CAUSAL,))
+            if same(self.output(case.inputs), case.expected):
+                yield Finding("causal_inside")  # a token sees no later ones though nobody says so
 
     # ---- how it is called
 
@@ -314,13 +314,6 @@ class _Function(Examination):
     def _square(self) -> tuple[int, ...] | None:
         """Sizes that run with as many keys as queries."""
         return next((sizes for sizes in self.sizes if sizes[1] == sizes[2]), None)
-
-    def _remark_on_causality(self) -> Iterator[Finding]:
-        """Whether a token sees no later ones though nobody says so."""
-        if self._square and not self.causal and not self.needs_mask:
-            case = self.case(self._square, right=(CAUSAL,))
-            if same(self.output(case.inputs), case.expected):
-                yield Finding("causal_inside")
 
     def _options(self) -> Iterator[Finding]:
         """Whether `is_causal` and `window` do what they say."""

@@ -15,7 +15,7 @@ from attention_clinic import laws
 from attention_clinic.adapter import DecoderAdapter, NoLogits, awakened, is_meant_causal
 from attention_clinic.arguments import WithoutDropout
 from attention_clinic.diagnosis import Finding
-from attention_clinic.laws import Deviation, gap, last_moved, moved, other_tokens, padded, sample
+from attention_clinic.laws import Deviation, gap, last, moved, other_tokens, padded, sample
 from attention_clinic.same_weights import parity_names
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
@@ -314,14 +314,13 @@ def _reach(exam: Exam) -> list[str]:
     decoder: Any = exam.decoder.decoder
     num_layers, window = decoder.num_layers, decoder.window
     ids = exam.ids(num_layers * (window + 1) + 1)
-    last = last_moved(*(exam.logits(each)[0] for each in (ids, other_tokens(ids, 0, 1))))
+    reached = last(moved(*(exam.logits(each)[0] for each in (ids, other_tokens(ids, 0, 1)))))
     names = {window: "window_one_more", window - 2: "window_one_less"}
-    return [names.get(last / num_layers, "differs")]
+    return [names.get(reached / num_layers, "differs")]
 
 
 def _train(exam: Exam) -> list[str]:
-    leaks_in_training_alone = exam.leaks(in_training=True) and not exam.leaks()
-    return ["causal_eval_only" if leaks_in_training_alone else "differs"]
+    return ["causal_eval_only" if exam.leaks(in_training=True) and not exam.leaks() else "differs"]
 
 
 def _right_pad(exam: Exam) -> list[str]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.adapter import is_triangle
-from attention_clinic.arguments import Subject
+from attention_clinic.arguments import Subject, signature
 from attention_clinic.cases import Case, fits, same
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed, Meant
@@ -127,6 +127,18 @@ WRONG_PATTERNS: dict[str, Pattern] = {
 }
 
 
+def masks_are_off(function: Any) -> bool:
+    """Whether a switch of it, such as `mask_flag=False`, says that masks do not act.
+
+    Example:
+        >>> masks_are_off(lambda query, key, value, mask=None, use_mask=False: None)
+        True
+    """
+    switches = {each.name: each.default for each in signature(function) or []}
+    switches |= vars(function) if isinstance(function, nn.Module) else {}
+    return any(switches.get(name) is False for name in ("mask_flag", "use_mask", "with_mask", "masked"))
+
+
 AnyCase = TypeVar("AnyCase", bound=Case)
 
 
@@ -146,7 +158,9 @@ class Examination:
         self.subject, self.meant, self.num_heads = subject, meant, num_heads
         self.trial, self.layout, self.forms = subject.trial, "batch", dict[str, Form]()
         self.output, self.required = subject.answer, subject.required
-        self.mask_roles = [role for role in MASK_ROLES if role in subject.accepts]
+        roles = [role for role in MASK_ROLES if role in subject.accepts]
+        self.mask_roles = [] if masks_are_off(subject.function) else roles
+        self.trial.skipped += ["mask"] if roles and not self.mask_roles else []
         self.needs_mask = not self.required.isdisjoint(self.mask_roles)
         self.causal = meant.causal or (meant.causal is None and self._intends_causality())
 
@@ -170,9 +184,10 @@ class Examination:
         acting = form.effective(mask | torch.eye(queries, dtype=torch.bool) if queries == keys else mask)
         return form.given(acting, self.num_heads), acting
 
-    def answers(self, role: str, build: Callable[[Form], AnyCase]) -> Iterator[tuple[Form, AnyCase, Tensor]]:
-        """Cases with a mask in each form that runs, and what the candidate gives of the right shape."""
-        for ways in [[self.forms[role]]] if role in self.forms else forms(role, self.meant):
+    def answers(self, role: str, build: Callable[..., AnyCase]) -> Iterator[tuple[Any, AnyCase, Tensor]]:
+        """Cases with a mask in each form that runs, or with none, and their results if the shape is right."""
+        known = [self.forms.get(role)] if role in self.forms or not role else []
+        for ways in [known] if known else forms(role, self.meant):
             for form in ways:
                 case = build(form)
                 result = self.output(case.inputs)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -86,6 +88,14 @@ def repeat(
         yield ("kv_tiled",), x.repeat(1, groups, 1, 1)
 
     return Case({"x": x, "groups": groups}, x.repeat_interleave(groups, dim=1), mistakes)
+
+
+def repeat_in_any_layout(*sizes: int, **options: Any) -> Case:
+    """The same where tokens may come before heads: that cannot be told from repeated tokens behind heads."""
+    case = repeat(*sizes, **options)
+    x, groups = case.inputs.values()
+    other = ("kv_axis",), x.repeat_interleave(groups, dim=2)
+    return replace(case, mistakes=lambda: [*case.mistakes(), other])
 
 
 def latent(

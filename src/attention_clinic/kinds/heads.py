@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -9,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject, signature
 from attention_clinic.cases import Case, Named, Names, examine, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds.attention import HIDING, WEIGHING, weigh
+from attention_clinic.kinds.attention import HIDING, SCALES, WEIGHING, weigh
 from attention_clinic.kinds.examination import Pattern
 from attention_clinic.kinds.modules import Reading, of_matrices
 from attention_clinic.trial import CallFailed, Trial
@@ -47,12 +48,20 @@ Inputs = tuple[Tensor, Tensor, Tensor]
 Turn = Callable[[Tensor], Tensor]
 
 
+def unchanged(x: Tensor) -> Tensor:
+    """The same."""
+    return x
+
+
+STILL: tuple[Turn, Turn] = (unchanged, unchanged)
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """What stands around the attention of a module, and may: norms, a residual, rotary positions, causality.
 
     Attributes:
-        before: A norm of the queries' tokens, and one of the keys' and values'.
+        before: A norm of the queries' tokens, one of the keys', and one of the values'.
         residual: Whether the tokens are added to the output: "" for no, "raw", or "normed" as they come in.
         after: A norm of the output.
         turns: Rotary positions of queries and of keys, for (batch, heads, num_tokens, head_dim).
@@ -62,28 +71,25 @@ class Frame:
         blind: What a query gets that sees nothing: "nan", "zero", or "uniform", the average.
     """
 
-    before: tuple[nn.Module, nn.Module] | None = None
+    before: tuple[Turn, Turn, Turn] = (unchanged, unchanged, unchanged)
     residual: str = ""
-    after: nn.Module | None = None
-    turns: tuple[Turn, Turn] | None = None
-    mended: tuple[Turn, Turn] | None = None
+    after: Turn = unchanged
+    turns: tuple[Turn, Turn] = STILL
+    mended: tuple[Turn, Turn] = STILL
     pattern: Pattern | None = None
     names: Names = ()
     blind: str = "nan"
 
     def enter(self, inputs: Inputs) -> Inputs:
         """The tokens that are projected."""
-        if self.before is None:
-            return inputs
-        query, key, value = (norm(x) for norm, x in zip((*self.before, self.before[1]), inputs, strict=True))
+        query, key, value = (norm(x) for norm, x in zip(self.before, inputs, strict=True))
         return query, key, value
 
     def leave(self, output: Tensor, inputs: Inputs) -> Tensor:
         """What becomes of the output."""
         if self.residual:
             output = output + (self.enter(inputs) if self.residual == "normed" else inputs)[0]
-        result: Tensor = output if self.after is None else self.after(output)
-        return result
+        return self.after(output)
 
     def seen(self, queries: int, keys: int) -> Tensor | None:
         """The pattern of so many tokens."""
@@ -93,45 +99,44 @@ class Frame:
 PLAIN = Frame()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recipe:
     """A way to compute multi-head attention; the defaults are right, every other value is a mistake.
 
     Attributes:
+        reading: The projections.
+        frame: What stands around.
         split: Tokens into heads.
         join: Heads into tokens.
-        divisor: What scores are divided by, of (head_dim, embed_dim).
+        scaling: How scores are scaled, a key of `SCALES` or "model_root".
         projections: Which projection queries, keys and values go through.
         repeat: Heads of keys or values, once for each head of queries in a group.
         hiding: How the mask is applied, a key of `HIDING` or "mask_tiled".
         weighing: How scores become weights, a key of `WEIGHING`.
         projects_output: Whether there is an output projection.
-        scales_after: Whether weights, not scores, are divided by the root.
         batch_second: Whether tokens are (num_tokens, batch, embed_dim).
     """
 
+    reading: Reading
+    frame: Frame = PLAIN
     split: Split = _split
     join: Callable[[Tensor], Tensor] = _join
-    divisor: Callable[[int, int], float] = lambda head_dim, embed_dim: math.sqrt(head_dim)
+    scaling: str = ""
     projections: tuple[int, int, int] = (0, 1, 2)
     repeat: Callable[[Tensor, int], Tensor] = lambda x, groups: x.repeat_interleave(groups, dim=1)
     hiding: str = ""
     weighing: str = ""
     projects_output: bool = True
-    scales_after: bool = False
     batch_second: bool = False
 
-    def output(
-        self, reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame = PLAIN
-    ) -> Tensor | None:
-        """What the recipe gives with these projections; None if the sizes do not allow its mistake."""
-        try:
-            return frame.leave(self._output(reading, frame.enter(inputs), mask, frame), inputs)
-        except RuntimeError:
-            return None
+    def output(self, inputs: Inputs, mask: Tensor | None) -> Tensor:
+        """What the recipe gives.
 
-    def _output(self, reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame) -> Tensor:
-        tokens = [x.transpose(0, 1) if self.batch_second else x for x in inputs]
+        Raises:
+            RuntimeError: the sizes do not allow its mistake.
+        """
+        reading, frame = self.reading, self.frame
+        tokens = [x.transpose(0, 1) if self.batch_second else x for x in frame.enter(inputs)]
         counts = (reading.num_heads, *[reading.num_kv_heads] * 2)
         projected = [reading.project(number, x) for number, x in zip(self.projections, tokens, strict=True)]
         query, key, value = (
@@ -139,15 +144,29 @@ class Recipe:
             for number, (x, count) in enumerate(zip(projected, counts, strict=True))
         )
         query, key = reading.normed(0, query), reading.normed(1, key)
-        if frame.turns is not None:
-            query, key = (turn(x) for turn, x in zip(frame.turns, (query, key), strict=True))
+        query, key = (turn(x) for turn, x in zip(frame.turns, (query, key), strict=True))
         key, value = (self.repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
-        scores = query @ key.mT / self.divisor(reading.head_dim, reading.embed_dim)
-        weights = _weights(scores, mask, frame, self.hiding, self.weighing)
-        weights = weights / math.sqrt(reading.head_dim) if self.scales_after else weights
-        output = self.join(weights @ value)
+        size = reading.widths[0] if self.scaling == "model_root" else reading.head_dim
+        weights = self._weights(query @ key.mT * SCALES.get(self.scaling, SCALES[""])(size), mask)
+        output = self.join((weights / size**0.5 if self.scaling == "scaled_after" else weights) @ value)
         output = reading.project(3, output) if self.projects_output else output
-        return output.transpose(0, 1) if self.batch_second else output
+        return frame.leave(output.transpose(0, 1) if self.batch_second else output, inputs)
+
+    def _weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        pattern, hiding = self.frame.seen(*scores.shape[-2:]), self.hiding
+        if mask is None:
+            mask, pattern = pattern, None
+        if mask is not None and hiding == "mask_tiled":
+            folded = mask.expand(len(scores), *scores.shape[-2:]).repeat(scores.shape[1], 1, 1)
+            mask, hiding = torch.unflatten(folded, 0, (len(scores), -1)), ""
+        elif mask is not None and mask.ndim == 3:
+            mask = mask[:, None]
+        scores = scores if pattern is None else scores.masked_fill(~pattern, -torch.inf)
+        weights = weigh(scores, mask, hiding, self.weighing)
+        if self.frame.blind != "nan" and not self.weighing and hiding in ("", "mask_inverted"):
+            whole = 1 / scores.shape[-1] if self.frame.blind == "uniform" else 0.0
+            weights = torch.where(weights.isnan().all(dim=-1, keepdim=True), whole, weights)
+        return weights
 
 
 Mistake = tuple[str, dict[str, Any]]  # its name, and the fields of the recipe that it changes
@@ -166,12 +185,9 @@ _SPLITS: list[Mistake] = [
     ("concat_axis", {"join": lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)}),
     ("concat_axis", {"join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
 ]
-_DIVISORS: list[Mistake] = [
-    ("unscaled", {"divisor": lambda head_dim, embed_dim: 1.0}),
-    ("model_root", {"divisor": lambda head_dim, embed_dim: math.sqrt(embed_dim)}),
-    ("no_root", {"divisor": lambda head_dim, embed_dim: head_dim}),
-    ("scale_multiplied", {"divisor": lambda head_dim, embed_dim: 1 / math.sqrt(head_dim)}),
-    ("scaled_after", {"divisor": lambda head_dim, embed_dim: 1.0, "scales_after": True}),
+_SCALINGS: list[Mistake] = [
+    (name, {"scaling": name})
+    for name in ("unscaled", "model_root", "no_root", "scale_multiplied", "scaled_after")
 ]
 _SHARED: list[Mistake] = [
     ("shared_projection", {"projections": order}) for order in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
@@ -196,34 +212,17 @@ def outputs(
     pattern = frame.seen(*(x.shape[1] for x in inputs[:2]))
     hiding = _HIDING if mask is not None else [] if pattern is None else _HIDING_CAUSE
     last = [] if reading.output is None else _LAST
-    stages = (_SPLITS, _DIVISORS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
+    stages = (_SPLITS, _SCALINGS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
     for count in counts:
         for chosen in itertools.combinations(stages, count):
             for mistakes in itertools.product(*chosen):
                 names = tuple(name for name, _ in mistakes)
                 if "one_head" in names:  # of which head_dim and embed_dim are the same
                     names = tuple(name for name in names if name != "model_root")
-                recipe = Recipe(**{field: value for _, change in mistakes for field, value in change.items()})
-                output = recipe.output(reading, inputs, mask, frame)
-                if output is not None:
-                    yield names, recipe, output
-
-
-def _weights(scores: Tensor, mask: Tensor | None, frame: Frame, hiding: str, weighing: str) -> Tensor:
-    pattern = frame.seen(*scores.shape[-2:])
-    if mask is None:
-        mask, pattern = pattern, None
-    if mask is not None and hiding == "mask_tiled":
-        folded = mask.expand(len(scores), *scores.shape[-2:]).repeat(scores.shape[1], 1, 1)
-        mask, hiding = torch.unflatten(folded, 0, (len(scores), -1)), ""
-    elif mask is not None and mask.ndim == 3:
-        mask = mask[:, None]
-    scores = scores if pattern is None else scores.masked_fill(~pattern, -torch.inf)
-    weights = weigh(scores, mask, hiding, weighing)
-    if frame.blind != "nan" and not weighing and hiding in ("", "mask_inverted"):
-        whole = 1 / scores.shape[-1] if frame.blind == "uniform" else 0.0
-        weights = torch.where(weights.isnan().all(dim=-1, keepdim=True), whole, weights)
-    return weights
+                changes = {field: value for _, change in mistakes for field, value in change.items()}
+                recipe = Recipe(reading, frame, **changes)
+                with contextlib.suppress(RuntimeError):
+                    yield names, recipe, recipe.output(inputs, mask)
 
 
 def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join: str) -> Case:

@@ -70,11 +70,6 @@ class Reading:
         return len({*(len(each.weight) for each in self.inputs), *outputs}) == 1
 
     @property
-    def embed_dim(self) -> int:
-        """The size of a token."""
-        return self.widths[0]
-
-    @property
     def head_dim(self) -> int:
         """The size of a head's queries."""
         return self.inputs[0].weight.shape[1] // self.num_heads
@@ -314,6 +309,7 @@ def build_module(trial: Trial) -> nn.Module | None:
     values = {"embed_dim": width, "num_heads": heads, "head_dim": 4, "output_dim": width, "dropout": 0.0}
     values |= {"length": 64} | ({"num_kv_heads": kv_heads} if grouped else {})
     config = SmallConfig(values | {"num_kv_heads": kv_heads, "bias": False, "dtype": torch.float32})
+    values["batch_first"] = True  # of a configuration it is not asked
     required = {p.name for p in parameters if p.default is p.empty}
     is_class = isinstance(trial.candidate, type)
     filled = required if is_class and is_called_norm(trial.candidate) else {p.name for p in parameters}
@@ -324,10 +320,8 @@ def build_module(trial: Trial) -> nn.Module | None:
             continue
         if plain(name) in _CONFIG:
             arguments[name] = config
-        elif role == "batch_first":
-            arguments[name] = True
         elif role in values or (role in config and name in required):
-            arguments[name] = config[role]
+            arguments[name] = values[role] if role in values else config[role]
     is_known = config in arguments.values() or len(arguments) >= min(2, len(parameters))
     if not is_class and (not is_known or required - {*arguments}):
         return None

@@ -8,20 +8,20 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import ROLES, Subject
-from attention_clinic.cases import Case, Names, fits, is_all_nan, oddity, same, samples, smallest
+from attention_clinic.cases import Case, Names, Output, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds import modules
+from attention_clinic.kinds import heads, modules
 from attention_clinic.kinds.attention import visible
 from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Examination, Form, forms
-from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, diagnose_functions, outputs
-from attention_clinic.kinds.modules import Reading, evaluation_copy, norm_size, norms_of
+from attention_clinic.kinds.heads import STILL, Frame, Inputs, Recipe, Turn, outputs, unchanged
+from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, powers_of
 from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial, call_text
@@ -41,7 +41,7 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
     """Findings about a module or what makes one; else about a function."""
     module = trial.candidate if isinstance(trial.candidate, nn.Module) else modules.build_module(trial)
     if module is None:
-        yield from diagnose_functions(trial)
+        yield from heads.diagnose_functions(trial)
         return
     trial.made = f"seeded_copy({trial.made})"
     with evaluation_copy(module) as own:
@@ -61,17 +61,8 @@ class _Call(Case):
     form: Form | None
 
 
-@dataclass(frozen=True)
-class _Match:
-    """What gives the module's output: the recipe, the reading, the frame, and the mistakes in them."""
-
-    names: Names
-    reading: Reading
-    recipe: Recipe
-    frame: Frame
-
-
 Answer = tuple[_Call, Tensor]
+Match = tuple[Names, Recipe]  # what gives the module's output, and the mistakes in it
 Turns = tuple[Turn, Turn]
 
 
@@ -168,17 +159,14 @@ class _Module(Examination):
                 break
         else:
             raise failures[0]
-        self._read_outputs_width()
+        result = self.output(self.call(*self.sizes[0]).inputs)
+        if not isinstance(result, CallFailed) and result.shape[-1] == self.widths[0] != self.widths[2]:
+            # Tokens of as many features come out: keep the readings for that.
+            self.readings = [each for each in self.readings if each.widths[2] == each.widths[0]]
+            self.widths = (self.widths[0],) * 3
         is_wrapper = any(isinstance(part, nn.MultiheadAttention) for part in [*self.module.modules()][1:])
         if self.layout == "batch" and not is_wrapper and self._mixes_rows():
             self.layout = "sequence"
-
-    def _read_outputs_width(self) -> None:
-        """Where tokens of as many features come out, keep the readings for that."""
-        result = self.output(self.call(*self.sizes[0]).inputs)
-        if not isinstance(result, CallFailed) and result.shape[-1] == self.widths[0] != self.widths[2]:
-            self.readings = [each for each in self.readings if each.widths[2] == each.widths[0]]
-            self.widths = (self.widths[0],) * 3
 
     def _feels(self, change: Callable[[Tensor], object], at: tuple[slice | int, ...]) -> bool:
         """Whether the output there is another when the tokens (batch, num_tokens, size) are changed."""
@@ -232,45 +220,47 @@ class _Module(Examination):
     def _surroundings(self) -> list[Frame]:
         """Norms and a residual: those with which a module whose projections are zero gives what it gives."""
         norms = [norm for _, norm in norms_of(self.module) if norm_size(norm) == self.widths[0]]
-        pairs = [(norm, norm) for norm in norms] + ([(norms[0], norms[1])] if len(norms) > 1 else [])
+        around: list[tuple[Turn, Turn, Turn]] = [Frame.before, *((norm, norm, norm) for norm in norms)]
+        around += [(one, two, two) for one, two in pairwise(norms[:2])]
+        last: list[Turn] = [unchanged, *norms]
         every = [
             Frame(before, residual, after)
-            for before in (None, *pairs)
-            for after in (None, *norms)
-            for residual in ("", "raw", "normed")[: 3 if before else 2]
+            for before in around
+            for after in last
+            for residual in ("", "raw", "normed")[: 2 if before is Frame.before else 3]
         ]
         call, place = self.call(*self.sizes[-1]), LAYOUTS[self.layout]
         nothing = torch.zeros_like(call.tensors[0])
         of_norms = {id(p) for _, norm in norms_of(self.module) for p in norm.parameters()}
         others = [p for p in self.module.parameters() if id(p) not in of_norms]
-        values = [p.detach().clone() for p in others]
+        values = [p.data for p in others]
         with torch.no_grad():
             try:
                 for parameter in others:
-                    parameter.zero_()
+                    parameter.data = torch.zeros_like(parameter)
                 silent = self.output(call.inputs)
             finally:
                 for parameter, value in zip(others, values, strict=True):
-                    parameter.copy_(value)
+                    parameter.data = value
             fitting = [each for each in every if same(silent, place(each.leave(nothing, call.tensors)))]
         return fitting or every[:1]
 
-    def _turns(self, depends: bool) -> list[tuple[Turns | None, Turns | None, Names]]:
+    def _turns(self, depends: bool) -> list[tuple[Turns, Turns, Names]]:
         """Rotary positions that there may be, those that should be, and what they lack."""
         own = (getattr(self.module, name, None) for name in ("rope_theta", "rope_base", "theta", "base"))
         declared = [float(base) for base in own if isinstance(base, int | float)]
         bases = [1e4] if self.given_turns else declared[:1] or [1e4, 5e5, 1e6]
-        turns: list[tuple[Turns | None, Turns | None, Names]] = []
+        turns: list[tuple[Turns, Turns, Names]] = []
         if not (self.given_turns and depends):
-            meant = (_turn(bases[0], self.meant.rope),) * 2 if self.meant.rope else None
-            turns.append((None, meant, ("rotary_unturned",) if meant else ()))
+            meant = (_turn(bases[0], self.meant.rope),) * 2 if self.meant.rope else STILL
+            turns.append((STILL, meant, ("rotary_unturned",) if self.meant.rope else ()))
         for base, pairs in product(bases, PAIRS):
             turn, back = _turn(base, pairs), _turn(base, pairs, -1)
             right = (_turn(base, self.meant.rope or pairs),) * 2
             lacks = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
             turns += [((turn, turn), right, lacks)] if depends else []
             if base == bases[0]:  # turned queries alone do not show in the order of keys
-                turns.append(((turn, lambda x: x), right, ("rotary_queries_only",)))
+                turns.append(((turn, unchanged), right, ("rotary_queries_only",)))
                 turns += [((back, back), right, ("rotary_sign",))] if depends else []
         return turns
 
@@ -278,7 +268,7 @@ class _Module(Examination):
 
     def search(
         self, answers: list[Answer], frames: list[Frame], num_rounds: int | None = None
-    ) -> tuple[_Call, Tensor, _Match] | None:
+    ) -> tuple[_Call, Tensor, Match] | None:
         """Which of the answers, to calls that differ in the form of a mask alone, has which mistakes."""
         known = self._known_outputs(answers[0][0], frames, num_rounds)
         for output, match in itertools.islice(known, MOST_RECIPES):
@@ -289,14 +279,14 @@ class _Module(Examination):
 
     def _known_outputs(
         self, call: _Call, frames: list[Frame], num_rounds: int | None
-    ) -> Iterator[tuple[Tensor, _Match]]:
+    ) -> Iterator[tuple[Tensor, Match]]:
         """What the module may give, the fewest mistakes first; the likeliest reading may have two."""
         declared = [reading for reading in self.readings if reading.is_declared]
         usual = [frame for frame in frames if {*frame.names} <= {"causal_open"}]
         hiding = [frame for frame in usual if frame.pattern is not None]
         ways = product(WRONG_PATTERNS.items(), ("nan", "uniform", "zero"), hiding)
         wrong = [replace(frame, pattern=own, names=(name,), blind=row) for (name, own), row, frame in ways]
-        still = [frame for frame in usual if frame.turns is None]
+        still = [frame for frame in usual if frame.turns is STILL]
         likely = declared[:1]
         rounds = [
             (frames, declared, 0), (wrong, likely, 0), (usual, likely, 1), (still or usual, likely, 2),
@@ -305,14 +295,19 @@ class _Module(Examination):
         for around, read, count in rounds[:num_rounds]:
             for frame, reading in product(around, read):
                 for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, [count]):
-                    yield output, _Match((*frame.names, *names), reading, recipe, frame)
+                    yield output, ((*frame.names, *names), recipe)
 
     def findings(self) -> Iterator[Finding]:
         """Yield conduct first, then differences from what the parameters give, then broken laws."""
         try:
             self.choose()
         except CallFailed as stop:
-            yield self._uncalled(stop)
+            finding = stop.finding
+            has_own_mask = "mask" in self.required and isinstance(stop.error, AttributeError)  # an object
+            if finding.name == "raises" and (has_own_mask or self.subject.guessed or not self.readings):
+                self.trial.tried.append(call_text("forward", finding.input))
+                finding = replace(finding, name="not_called")
+            yield finding
             return
         unsteady = self.subject.difference_of_calls(**self.call(*self.sizes[0]).inputs)
         if unsteady:
@@ -331,27 +326,15 @@ class _Module(Examination):
             yield from self._looked()
             yield from self._dropped()
 
-    def _uncalled(self, stop: CallFailed) -> Finding:
-        """A call that fails: the module's own fault if all that it asks for is known."""
-        if stop.finding.name != "raises" or (self.readings and not self.subject.guessed):
-            return stop.finding
-        self.trial.tried.append(call_text("forward", stop.finding.input))
-        return replace(stop.finding, name="not_called")
-
     def _parity(self) -> Iterator[Finding]:
         """Differences from what the parameters give, with each mask and without."""
         frames = self.frames()
-        odd: tuple[_Call, Tensor | CallFailed] | None = None
+        odd: tuple[_Call, Output] | None = None
         for role, sizes in product((*self.mask_roles, ""), self.sizes):
-            if role:
-                masked = self.answers(role, partial(self.call, *sizes))
-                answers = [(call, result) for _, call, result in masked]
-            else:
-                call = self.call(*sizes)
-                unmasked = self.output(call.inputs)
-                answers = [(call, unmasked)] if fits(unmasked, call) else []
-                odd = odd or (None if answers else (call, unmasked))
+            answers = [(call, result) for _, call, result in self.answers(role, partial(self.call, *sizes))]
             if not answers:
+                call = self.call(*sizes)
+                odd = odd if role or odd else (call, self.output(call.inputs))
                 continue
             answers = [each for each in answers if each[1].isfinite().all()] or answers
             call, result = answers[0]
@@ -365,9 +348,10 @@ class _Module(Examination):
             if match is None:
                 odd = odd or (call, result)
                 continue
-            yield from self._remarks(call.form, match.frame)
-            if match.names:
-                yield from self._evidence(call, result, match)
+            names, recipe = match
+            yield from self._remarks(call.form, recipe.frame)
+            if names:
+                yield from self._evidence(call, result, names, recipe)
                 return
             self.trial.examined += ["numbers", *(["mask"] if role else [])]
         if self.mask_roles and "mask" not in self.trial.examined:
@@ -388,12 +372,12 @@ class _Module(Examination):
         is_finite = self._rows(result).isfinite().flatten(1).all(-1)
         return bool(is_finite[0]) and not bool(is_finite[-1])
 
-    def _first(self, answers: list[Answer], frames: list[Frame]) -> tuple[_Call, Tensor, _Match] | None:
+    def _first(self, answers: list[Answer], frames: list[Frame]) -> tuple[_Call, Tensor, Match] | None:
         """The form with which the module is right, else with the fewest mistakes."""
         if self.twin is not None:
             right, *_ = self.twin(**answers[0][0].inputs)
             if same(answers[0][1], right):
-                return *answers[0], _Match((), self.readings[0], Recipe(), frames[0])
+                return *answers[0], ((), Recipe(self.readings[0], frames[0]))
         groups: dict[object, list[Answer]] = {}  # of forms with which the same mask acts
         for call, result in answers:
             acts_alike = call.form and (call.form.by_keys, call.form.is_each)
@@ -416,32 +400,30 @@ class _Module(Examination):
         if bool(frame.residual) != bool(self.meant.residual):
             yield Finding("residual_inside" if frame.residual else "residual_missing")
 
-    def _evidence(self, call: _Call, result: Tensor, match: _Match) -> Iterator[Finding]:
+    def _evidence(self, call: _Call, result: Tensor, names: Names, recipe: Recipe) -> Iterator[Finding]:
         """A finding for each mistake, with the smallest input that shows it."""
-        is_of_pattern = not {"causal_open", *WRONG_PATTERNS}.isdisjoint(match.frame.names)
-        pattern = CAUSAL if is_of_pattern else match.frame.pattern
-        right_frame = replace(match.frame, turns=match.frame.mended, pattern=pattern, names=(), blind="nan")
-        place = LAYOUTS[self.layout]
+        frame, place = recipe.frame, LAYOUTS[self.layout]
+        is_of_pattern = not {"causal_open", *WRONG_PATTERNS}.isdisjoint(frame.names)
+        pattern = CAUSAL if is_of_pattern else frame.pattern
+        right = Recipe(recipe.reading, replace(frame, turns=frame.mended, pattern=pattern, blind="nan"))
 
-        def case(each: _Call) -> Case | None:
-            right = Recipe().output(match.reading, each.tensors, each.mask, right_frame)
-            wrong = match.recipe.output(match.reading, each.tensors, each.mask, match.frame)
-            if right is None or wrong is None:
-                return None
-            return Case(each.inputs, place(right), lambda: [(match.names, place(wrong))])
+        def case(each: _Call) -> Iterator[Case]:
+            with contextlib.suppress(RuntimeError):
+                expected, wrong = (way.output(each.tensors, each.mask) for way in (right, recipe))
+                yield Case(each.inputs, place(expected), lambda: [(names, place(wrong))])
 
         sizes = [(b, n) for b, n in ((1, 2), (1, 3), (2, 2), (2, 3)) if n != self.num_heads]
-        small = (case(self.call(b, n, n, call.form, digits=1)) for b, n in sizes)
-        shown, output = smallest(self.subject, case(call) or call, result, filter(None, small))
-        yield from (shown.finding(name, output) for name in match.names)
+        small = itertools.chain.from_iterable(case(self.call(b, n, n, call.form, digits=1)) for b, n in sizes)
+        shown, output = smallest(self.subject, next(case(call), call), result, small)
+        yield from (shown.finding(name, output) for name in names)
 
-    def _odd(self, call: _Call, result: Tensor | CallFailed, frames: list[Frame]) -> Finding:
+    def _odd(self, call: _Call, result: Output, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
         found = outputs(self.readings[0], call.tensors, call.mask, frames[0], [0, 1])
         known = [(names, LAYOUTS[self.layout](output)) for names, _, output in found]
         expected = known[0][1] if known else torch.empty(0)
         finding = oddity(Case(call.inputs, expected, lambda: known), result)
-        ordered = any(each.turns and not each.names for each in frames)
+        ordered = any(each.turns is not STILL and not each.names for each in frames)
         mixes = self._leaks() or self._feels(lambda x: x[:, 0].add_(1), (slice(None), -1))
         is_known = self.twin or (modules.is_read(self.module) and mixes and not ordered and call.mask is None)
         if finding.name == "differs" and not is_known:

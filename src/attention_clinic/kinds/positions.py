@@ -219,8 +219,8 @@ def _of_one(trial: Trial, subject: Subject, anywhere: bool = True) -> Iterator[F
     small = [rotary(places, size, digits=1) for places, size in shown]
     found = _steep("rotary_speeds_inverted", subject, small[0], [*examine(subject, [case], small)])
     trial.examined += ["numbers", "positions"]
-    if any(finding.name == "differs" for finding in found) and _is_coarse(case, subject.answer(case.inputs)):
-        result = subject.answer(case.inputs)
+    result = subject.answer(case.inputs)
+    if any(finding.name == "differs" for finding in found) and _is_coarse(case, result):
         found = [case.finding("positions_low_precision", result)]
     elif not found and anywhere:
         far = rotary((1021, 4093), 6, digits=1)

@@ -106,7 +106,7 @@ KINDS: dict[str, Kind] = {
                                sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
     "transpose_qkv": _by_cases(ROLES["transpose_qkv"], functions.split, **_SPLIT_SIZES),
     "transpose_output": _by_cases(ROLES["transpose_qkv"], functions.join, **_SPLIT_SIZES),
-    "repeat_kv": _by_cases(ROLES["repeat_kv"], functions.repeat, sizes=[(2, 3, 5, 7, 2)],
+    "repeat_kv": _by_cases(ROLES["repeat_kv"], functions.repeat_in_any_layout, sizes=[(2, 3, 5, 7, 2)],
                            evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)], digits=1),
     "rotary": Kind(ROLES["rotary"], positions.diagnose_rotary, also=positions.ROTARY_FORMS),
     "sinusoidal": Kind(ROLES["sinusoidal"], positions.diagnose_sinusoidal, also=(ROLES["token_ids"],)),
@@ -133,7 +133,9 @@ _NOTES: dict[str, Set[str]] = {
     "cache_upper_left": {"attention"}, "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
 }  # fmt: skip
 # What leaves the question open whether the candidate is right.
-_DOUBTS = {"not_compared", "unknown_kind", "not_called", "causal_unknown", "rms_eps_outside"}
+_DOUBTS = {"not_compared", "unknown_kind", "not_called", "causal_unknown", "rms_eps_outside", "kv_axis"}
+# Of a matter of convention, that its owner can ignore it.
+ASKED = {"rms_eps_outside", "kv_axis"}
 
 
 def counts_as(finding: str, kind: str) -> str:

@@ -256,8 +256,8 @@ def expanded_in_front(hidden_states, n_rep):
     return hidden_states[:, None].expand(batch, n_rep, heads, length, size).reshape(batch, -1, length, size)
 
 
-# datawhalechina/tiny-universe#21: repeated before heads and tokens are exchanged
-@repeat_kv("kv_tokens_repeated|shape")
+# datawhalechina/tiny-universe#21: repeated before heads and tokens are exchanged, where it may be right
+@repeat_kv("kv_axis")
 def along_time(x, groups):
     return x.repeat_interleave(groups, dim=2)
 
