@@ -39,7 +39,7 @@ export const render = ({ model, el }) => {
     if (wrong.length) {
       const [places, size] = [placesOf(wrong), largest(wrong)];
       const said = size === "NaN" ? labels["live.bugs_nan"] : labels["live.bugs_moved"];
-      const only = tiles.length > 1 && sizes.length < tiles.length ? ` ${labels["live.bugs_sizes"]}` : "";
+      const only = tiles.length > 1 && sizes.length < tiles.length ? labels["live.bugs_sizes"] : "";
       return filled(said + only, { places, size, sizes: written(sizes) });
     }
     return unmoved ? filled(labels["live.bugs_unmoved"], { places: must }) : labels["live.bugs_still"];
@@ -70,7 +70,7 @@ export const render = ({ model, el }) => {
   const [[askAll, fill, reset]] = groupsOf(el);
   const lines = all(".live-probe:not(.live-head)").map((line) => ({
     button: line.querySelector("button"), number: line.querySelector(".live-number"),
-    rows: [...line.querySelectorAll(".live-line-row")].map((row) => [...row.children]),
+    strip: line.querySelector(".live-strip"), rows: [...line.querySelectorAll(".live-line-row")].map((row) => [...row.children]),
   }));
   const marks = all(".live-marks tbody tr").map((row) => ({ row, cells: [...row.querySelectorAll("td")] }));
   const { say } = announcer(find(".live-now"));
@@ -93,14 +93,16 @@ export const render = ({ model, el }) => {
     choice.selectedIndex = now;
     press(fill, full);
     const seen = asked[now] ?? [];
-    lines.forEach(({ button, number, rows }, probe) => {
+    lines.forEach(({ button, number, strip, rows }, probe) => {
       const result = results[now][probe];
       const { tiles, wrong, mark } = seen.includes(probe) ? result : { tiles: [], mark: "" };
       press(button, probe === seen.at(-1));
       number.textContent = mark === "×" && wrong.length ? String(largest(wrong)) : mark === "·" ? "0" : mark;
       number.classList.toggle("live-found", mark === "×");
+      strip.classList.toggle("live-unknown", !tiles.length);
       rows.forEach((row, each) => row.forEach((tile, place) => {
-        const { kind, size } = tiles[each]?.[place] ?? { kind: mark ? "" : "unknown" };
+        const { kind, size } = tiles[each]?.[place] ?? { kind: "" };
+        tile.title = size ?? (kind && "NaN");
         tile.className = `live-tile ${kind && `live-${kind}`}`;
         const share = size === null ? 1 : within((Math.log10(size) + 3) / 3.5, 0.25, 1, 1);
         tile.style.setProperty("--live-share", `${Math.round(100 * share)}%`);
@@ -121,7 +123,7 @@ export const render = ({ model, el }) => {
       say(filled(labels["live.bugs_seen"], { number, total: whole }));
     } else {
       const { name, act } = probes[last];
-      say(`${name}: ${act} ${verdict(results[now][last], probes[last])}`);
+      say(filled(labels["live.bugs_said"], { name, act, verdict: verdict(results[now][last], probes[last]) }));
     }
   };
 

@@ -18,7 +18,8 @@ from polyhead_course.words.language import text
 _LABELS = (
     "live.bugs_decoder", "live.bugs_probes", "live.bugs_all", "live.bugs_fill", "live.bugs_begin",
     "live.bugs_moved", "live.bugs_nan", "live.bugs_sizes", "live.bugs_unmoved", "live.bugs_still",
-    "live.bugs_silent", "live.bugs_seen", "live.bugs_may", "live.bugs_broken", "live.bugs_must",
+    "live.bugs_silent", "live.bugs_seen", "live.bugs_said", "live.bugs_may", "live.bugs_broken",
+    "live.bugs_must",
 )  # fmt: skip
 _LENGTH = 11
 # Of one text: outputs that may differ, and the one that must; all others must not.
@@ -48,7 +49,7 @@ def bugs(matrix: Mapping[str, Mapping[str, float | None]]) -> Explorable:
 
 
 @functools.cache
-def _differences(bug: str) -> list[list[list[float | None]] | None]:
+def _differences(bug: str) -> list[list[list[int | float | None]] | None]:
     """For each probe a row of numbers, of `batch` one for each size; None: NaN, or that it does not apply."""
     decoder, right = planted_decoder(bug), right_twin(bug)
     laws = {
@@ -63,7 +64,7 @@ def _changing(start: int, stop: int) -> Law:
     return Law(lambda decoder, ids: gap(decoder(ids), decoder(other_tokens(ids, start, stop))))
 
 
-def _sizes(found: Deviation | None) -> list[list[float | None]] | None:
+def _sizes(found: Deviation | None) -> list[list[int | float | None]] | None:
     if found is None or found.expected is None or found.actual is None:
         return None
     sizes = (found.expected - found.actual).abs().amax(dim=-1)
