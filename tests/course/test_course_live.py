@@ -83,7 +83,8 @@ BUGS = """() => {
   const [all, fill] = body.querySelectorAll(".live-buttons button");
   const choice = body.querySelector("select");
   const textsOf = (elements) => [...elements].map((each) => each.textContent);
-  const marksOf = () => [...body.querySelectorAll("tbody tr")].map((row) => textsOf(row.querySelectorAll("td")));
+  const lines = [...body.querySelectorAll("tbody tr")];
+  const marksOf = () => lines.map((row) => textsOf(row.querySelectorAll("td")));
   const shown = [...choice.options].map((_, number) => {
     choice.selectedIndex = number;
     choice.dispatchEvent(new Event("change"));
