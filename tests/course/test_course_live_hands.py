@@ -121,7 +121,7 @@ def test_bugs_by_keyboard_and_finger(window: Browser, address: str) -> None:
         body.get_by_role("combobox", name="Decoder").press("ArrowDown")
         assert body.locator(".live-marks .live-chosen th").inner_text() == "does not see itself"
         body.get_by_role("button", name="parity").press("Enter")
-        expect(live).to_contain_text("Outputs that differ and must not: 0–10")
+        expect(live).to_contain_text("Outputs that differ and must not: 0")
         body.get_by_role("button", name="window", exact=True).press("Space")
         expect(live).to_contain_text("That holds")
         assert body.locator(".live-marks td:not(:empty)").all_inner_texts() == ["·", "×"]
@@ -198,7 +198,7 @@ STATE = {
 SHOWN = {
     "atlas": "“Your”",
     "backwards": "edaced",
-    "bugs": "3–10, by up to",
+    "bugs": "8, by up to 1.",
     "cache": "GQA 8 GiB",
     "clocks": "Distance 8",
     "copier": "Letter 15",
@@ -274,7 +274,8 @@ def test_a_broken_address_shows_where_the_reader_begins(
 ) -> None:
     with visit(window, address) as seen:
         come_near(seen, kind, state=f"#{IDS[kind]}{state}")
-        assert "NaN" not in seen.page.locator(f"[data-live={kind}] .polyglot-live-body").inner_text()
+        body = seen.page.locator(f"[data-live={kind}] .polyglot-live-body")
+        assert "NaN" not in body.inner_text().replace("NaN in empty rows", "")  # the name of a bug
         assert seen.problems() == []
 
 

@@ -1,14 +1,14 @@
 // The matrix of bugs and probes: the reader chooses a decoder, and asks probes which of its outputs differ.
 import { announcer, filled, finder, groupsOf, listen, press, within } from "./parts.js";
 
-// 0, 1, 2, 5 as 0–2, 5
+// 0, 1, 2, 5 as 0–2, 5; no line ends after a dash
 const written = (numbers) => {
   const runs = [];
   for (const number of numbers) {
     if (number === runs.at(-1)?.[1] + 1) runs.at(-1)[1] = number;
     else runs.push([number, number]);
   }
-  return runs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
+  return runs.map(([first, last]) => (first === last ? first : `${first}–\u2060${last}`)).join(", ");
 };
 
 export const render = ({ model, el }) => {
@@ -104,7 +104,7 @@ export const render = ({ model, el }) => {
         const { kind, size } = tiles[each]?.[place] ?? { kind: "" };
         tile.title = size ?? (kind && "NaN");
         tile.className = `live-tile ${kind && `live-${kind}`}`;
-        const share = size === null ? 1 : within((Math.log10(size) + 3) / 3.5, 0.25, 1, 1);
+        const share = size === null ? 1 : within((Math.log10(size) + 3) / 3.5, 0.35, 1, 1);
         tile.style.setProperty("--live-share", `${Math.round(100 * share)}%`);
       }));
     });
