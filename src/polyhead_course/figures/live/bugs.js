@@ -38,9 +38,9 @@ export const render = ({ model, el }) => {
     if (mark === "–") return labels["live.bugs_silent"];
     if (wrong.length) {
       const [places, size] = [placesOf(wrong), largest(wrong)];
-      const said = size === "NaN" ? labels["live.bugs_nan"] : labels["live.bugs_moved"];
-      const only = tiles.length > 1 && sizes.length < tiles.length ? labels["live.bugs_sizes"] : "";
-      return filled(said + only, { places, size, sizes: written(sizes) });
+      const said = filled(labels[size === "NaN" ? "live.bugs_nan" : "live.bugs_moved"], { places, size });
+      if (sizes.length === tiles.length) return said;
+      return filled(labels["live.bugs_sizes"], { verdict: said, sizes: written(sizes) });
     }
     return unmoved ? filled(labels["live.bugs_unmoved"], { places: must }) : labels["live.bugs_still"];
   };
