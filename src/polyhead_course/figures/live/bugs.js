@@ -26,19 +26,19 @@ export const render = ({ model, el }) => {
       if (place === must) return size === 0 ? "must" : "may";
       return size === 0 ? "" : may.includes(place) ? "may" : "broken";
     };
-    const tiles = rows.map((row) => row.map((size, place) => ({ size, place, kind: kind(size, place) })));
+    const tiles = rows.map((row) => row.split(" ").map(Number).map((size, place) => ({ size, place, kind: kind(size, place) })));
     const wrong = tiles.flat().filter((tile) => tile.kind === "broken");
     const unmoved = tiles.flat().some((tile) => tile.kind === "must");
     const sizes = tiles.flatMap((row, each) => (row.some((tile) => tile.kind === "broken") ? [each + 2] : []));
     return { tiles, wrong, unmoved, sizes, mark: wrong.length || unmoved ? "×" : "·" };
   }));
-  const largest = (wrong) => (wrong.some(({ size }) => size === null) ? "NaN" : Math.max(...wrong.map(({ size }) => size)));
+  const largest = (wrong) => Math.max(...wrong.map(({ size }) => size));
   const placesOf = (wrong) => written([...new Set(wrong.map(({ place }) => place))].sort((a, b) => a - b));
   const verdict = ({ mark, wrong, unmoved, sizes, tiles }, { must }) => {
     if (mark === "–") return labels["live.bugs_silent"];
     if (wrong.length) {
       const [places, size] = [placesOf(wrong), largest(wrong)];
-      const said = filled(labels[size === "NaN" ? "live.bugs_nan" : "live.bugs_moved"], { places, size });
+      const said = filled(labels[Number.isNaN(size) ? "live.bugs_nan" : "live.bugs_moved"], { places, size });
       if (sizes.length === tiles.length) return said;
       return filled(labels["live.bugs_sizes"], { verdict: said, sizes: written(sizes) });
     }
@@ -102,9 +102,9 @@ export const render = ({ model, el }) => {
       strip.classList.toggle("live-unknown", !tiles.length);
       rows.forEach((row, each) => row.forEach((tile, place) => {
         const { kind, size } = tiles[each]?.[place] ?? { kind: "" };
-        tile.title = size ?? (kind && "NaN");
+        tile.title = size ?? "";
         tile.className = `live-tile ${kind && `live-${kind}`}`;
-        const share = size === null ? 1 : within((Math.log10(size) + 3) / 3.5, 0.35, 1, 1);
+        const share = within((Math.log10(size) + 3) / 3.5, 0.35, 1, 1);
         tile.style.setProperty("--live-share", `${Math.round(100 * share)}%`);
       }));
     });

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 
 import torch.nn.functional as F
@@ -34,8 +33,8 @@ def bugs(matrix: Mapping[str, Mapping[str, float | None]]) -> Explorable:
         matrix: as of `attention_clinic.planted.matrix`: bug → probe → deviation.
 
     >>> from attention_clinic.planted import matrix_row
-    >>> bugs({"sees_ahead": matrix_row("sees_ahead")}).data["found"][0][1][0][:5]
-    [0, 0, 0, 0.21, 0.79]
+    >>> bugs({"sees_ahead": matrix_row("sees_ahead")}).data["found"][0][1]
+    ['0 0 0 0.21 0.79 2.1 1.1 1.1 1.3 0.92 0.87']
     """
     probes = [
         {"name": text(f"law.{probe}"), "act": text(f"act.{probe}"), "may": [*_MAY.get(probe, ())],
@@ -49,8 +48,8 @@ def bugs(matrix: Mapping[str, Mapping[str, float | None]]) -> Explorable:
 
 
 @functools.cache
-def _differences(bug: str) -> list[list[list[int | float | None]] | None]:
-    """For each probe a row of numbers, of `batch` one for each size; None: NaN, or that it does not apply."""
+def _differences(bug: str) -> list[list[str] | None]:
+    """For each probe a row of numbers, of `batch` one for each size; None where it does not apply."""
     decoder, right = planted_decoder(bug), right_twin(bug)
     laws = {
         **LAWS, "causality": _changing(5, _LENGTH), "past": _changing(0, _LENGTH - 1),
@@ -64,12 +63,9 @@ def _changing(start: int, stop: int) -> Law:
     return Law(lambda decoder, ids: gap(decoder(ids), decoder(other_tokens(ids, start, stop))))
 
 
-def _sizes(found: Deviation | None) -> list[list[int | float | None]] | None:
+def _sizes(found: Deviation | None) -> list[str] | None:
     if found is None or found.expected is None or found.actual is None:
         return None
     sizes = (found.expected - found.actual).abs().amax(dim=-1)
     sizes = F.pad(sizes, (_LENGTH - sizes.shape[-1], 0)).view(-1, _LENGTH)  # padding is not compared
-    return [
-        [None if math.isnan(size) else float(f"{size:.2g}") if size > 1e-3 else 0 for size in row]
-        for row in sizes.tolist()
-    ]
+    return [" ".join(f"{0 if size < 1e-3 else size:.2g}" for size in row) for row in sizes.tolist()]
