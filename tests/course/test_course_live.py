@@ -15,6 +15,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import polyhead
+from attention_clinic import laws, planted
+from attention_clinic.adapter import DecoderAdapter
 from polyhead.pretrained import smollm2
 from polyhead_course import peers
 from polyhead_course.models.names import NameWriter
@@ -74,6 +76,62 @@ def test_reach_shows_which_outputs_depend_on_a_token(window: Browser, address: s
         assert torch.equal(torch.tensor(reached).view(4, size), expected)
         expected[:, token:] = False
         assert torch.equal(torch.tensor(leaked).view(4, size), expected)
+
+
+BUGS = """() => {
+  const body = document.querySelector("[data-live=bugs] .polyglot-live-body");
+  const [all, fill] = body.querySelectorAll(".live-buttons button");
+  const choice = body.querySelector("select");
+  const textsOf = (elements) => [...elements].map((each) => each.textContent);
+  const lines = [...body.querySelectorAll("tbody tr")];
+  const marksOf = () => lines.map((row) => textsOf(row.querySelectorAll("td")));
+  const shown = [...choice.options].map((_, number) => {
+    choice.selectedIndex = number;
+    choice.dispatchEvent(new Event("change"));
+    all.click();
+    const now = body.querySelector(".live-now > :first-child").textContent;
+    const strips = [...body.querySelectorAll(".live-strip")].map((strip) =>
+      [...strip.querySelectorAll(".live-tile")].map((tile) => tile.className.split("-")[2] ?? ""));
+    return { now, strips, numbers: textsOf(body.querySelectorAll(".live-probe .live-number")) };
+  });
+  const marks = marksOf();
+  body.querySelectorAll(".live-buttons button")[2].click();
+  const empty = body.querySelectorAll("td:not(:empty)").length;
+  fill.click();
+  return [shown, marks, empty, marksOf()];
+}"""
+
+
+@pytest.mark.skipif("bugs" not in CHAPTERS, reason="no chapter shows it yet")
+def test_bugs_show_what_the_laws_find(window: Browser, address: str) -> None:
+    with visit(window, address) as seen:
+        come_near(seen, "bugs")
+        shown, marks, empty, filled = seen.page.evaluate(BUGS)
+        assert seen.problems() == []
+    assert empty == 0
+    assert marks == filled
+    for (bug, row), each, line in zip(planted.matrix().items(), shown, marks, strict=True):
+        decoder, right = planted.planted_decoder(bug), planted.right_twin(bug)
+        assert line == ["–" if found is None else "×" if found else "·" for found in row.values()]
+        assert numbers(each["now"]) == [line.count("×"), len(planted.PROBES)]
+        for name, mark, number, strip in zip(
+            planted.PROBES, line, each["numbers"], each["strips"], strict=True
+        ):
+            broken = [place % 11 for place, kind in enumerate(strip) if kind == "broken"]
+            if mark != "×":
+                assert (number, broken) == ({"–": "–", "·": "0"}[mark], [])
+            elif (
+                name not in ("past", "reach") and bug != "dropout_in_eval"
+            ):  # these count, and that is chance
+                found = laws.LAWS[name](decoder, 1) if name in laws.LAWS else laws.parity(decoder, right, 1)
+                assert found is not None
+                assert number == ("NaN" if math.isinf(found) else f"{float(f'{found:.2g}'):g}"), (bug, name)
+        first = each["strips"][planted.PROBES.index("causality")]
+        if bug != "dropout_in_eval":
+            ids = laws.sample(DecoderAdapter(decoder), 1, 11)
+            moved = laws.moved(decoder(ids)[0], decoder(laws.other_tokens(ids, 5))[0])
+            kinds = [("may" if place > 4 else "broken") if it else "" for place, it in enumerate(moved)]
+            assert first == kinds, bug
 
 
 TWO_HEADS = """states => states.map(({ shares, heads, stretched, red }) => {

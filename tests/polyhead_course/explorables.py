@@ -6,6 +6,7 @@ import functools
 
 import torch
 
+from attention_clinic.planted import matrix_row
 from polyhead import DecoderOnly, Transformer, causal_mask
 from polyhead_course.figures import live
 from polyhead_course.models.induction import load_copier
@@ -18,6 +19,7 @@ MEASURED = {
     kind: [torch.tensor([[10.0**-n, 0.5, 1.0], [0.9, 0.5, 0.1 * n]]) for n in (1, 2, 3)]
     for kind in ["neither", "norm_only", "norm_only_before", "residual_only", "post_norm", "pre_norm"]
 }
+MARKS = {bug: matrix_row(bug) for bug in ("none", "sees_ahead", "mask_nan", "batch_mixed")}
 WRITTEN = torch.tensor([[3, 11, 7, 2, 5]])  # (1, num_tokens)
 
 
@@ -40,6 +42,7 @@ def reverser() -> Transformer:
 EXPLORABLES = {
     "atlas": live.atlas,
     "backwards": lambda: live.backwards(reverser(), ["bead", "cafe"], "_>.abcdefgh"),
+    "bugs": lambda: live.bugs(MARKS),
     "cache": lambda: live.cache({"Llama 3 8B": [32, 32, 8, 128], "GPT-2": [12, 12, 12, 64]}),
     "clocks": lambda: live.clocks(
         torch.tensor([1.0, 0.0, 1.0, 0.0]), torch.tensor([0.6, 0.8, 0.6, 0.8]), [60, 10], [5, 3]

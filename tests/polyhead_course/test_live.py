@@ -17,6 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import polyhead_course
+from attention_clinic.planted import PROBES, matrix
 from polyhead import causal_mask, masked_softmax
 from polyhead.heads import all_heads
 from polyhead_course.figures import live, plots
@@ -26,13 +27,14 @@ from polyhead_course.models.translation import load_translator, translate
 from polyhead_course.words import sentence, set_language
 from polyhead_course.words.language import LANGUAGES, text
 from tests.polyhead_course.bad_input import assert_named, bad
-from tests.polyhead_course.explorables import EXPLORABLES, MEASURED, TWO, WRITTEN, writer
+from tests.polyhead_course.explorables import EXPLORABLES, MARKS, MEASURED, TWO, WRITTEN, writer
 from tests.polyhead_course.figures import DOTS, OUTPUT, STACKS, K, Q, V
 
 FOLDER = Path(polyhead_course.__file__).parent / "figures" / "live"
 FIGURES = {
     "atlas": lambda: plots.head_atlas(np.array([row.kind for row in atlas()]).reshape(30, 9).tolist()),
     "backwards": lambda: picture_of_the_word(EXPLORABLES["backwards"]().data),
+    "bugs": lambda: plots.bug_matrix(MARKS),
     "cache": lambda: plots.cache_bars({"MHA": 512.0, "GQA": 128.0, "MQA": 16.0, "MLA": 36.0}),
     "clocks": lambda: plots.rotary_arrows(
         turned([1.0, 0.0], 5), turned([0.6, 0.8], 3), [(5, 3), (5, 3)], [60, 10]
@@ -127,6 +129,23 @@ def test_a_memory_in_reverse_order_gives_the_same_word_and_zeros_give_equal_weig
         assert written[0] == written[1]
         assert [row[::-1] for row in turned] == whole
         assert zeros == [[20] * 5] * 5
+
+
+def test_bugs_break_the_rule_of_a_probe_where_the_matrix_has_a_mark():
+    marks = matrix()
+    data = live.bugs(marks).data
+    for line, row in zip(data["found"], marks.values(), strict=True):
+        for probe, rows, name in zip(data["probes"], line, PROBES, strict=True):
+            assert (rows is None) == (row[name] is None)
+            sizes = [[float(size) for size in row.split()] for row in rows or []]
+            kept = {*probe["may"], probe["must"]}
+            differs = [size != 0 for each in sizes for at, size in enumerate(each) if at not in kept]
+            missing = [each[probe["must"]] == 0 for each in sizes if probe["must"] is not None]
+            assert any(differs + missing) == bool(row[name]), (row, name)
+    batch = data["found"][list(marks).index("batch_mixed")][PROBES.index("batch")]
+    assert [row != " ".join("0" * 11) for row in batch] == [size == 6 for size in range(2, 9)]
+    nan = data["found"][list(marks).index("mask_nan")][PROBES.index("left_pad")]
+    assert nan == ["0" + 10 * " nan"]
 
 
 def test_hull_holds_values_scores_corners_and_the_wish():

@@ -2,6 +2,7 @@
 
 from polyhead_course.figures.live.atlas import atlas
 from polyhead_course.figures.live.backwards import backwards
+from polyhead_course.figures.live.bugs import bugs
 from polyhead_course.figures.live.cache import cache
 from polyhead_course.figures.live.clocks import clocks
 from polyhead_course.figures.live.copier import copier
@@ -17,6 +18,6 @@ from polyhead_course.figures.live.translator import translator
 from polyhead_course.figures.live.two_heads import two_heads
 
 __all__ = [
-    "Explorable", "atlas", "backwards", "cache", "clocks", "copier", "decoding", "hull", "mask", "path",
-    "reach", "speculative", "stacks", "translator", "two_heads",
+    "Explorable", "atlas", "backwards", "bugs", "cache", "clocks", "copier", "decoding", "hull", "mask",
+    "path", "reach", "speculative", "stacks", "translator", "two_heads",
 ]  # fmt: skip
