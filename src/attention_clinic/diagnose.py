@@ -270,7 +270,8 @@ def _guesses_arguments(trial: Trial, kind: str) -> bool:
         return trial.kind_is_guessed or bool(trial.guessed)
     binding = Binding(trial.candidate, MODEL, named=MODEL.keys() - {"token_ids"})
     given = {each.name for role, each in binding.parameters.items() if role in ("token_ids", "start_pos")}
-    return any(p.default is p.empty and p.name not in given for p in signature(trial.candidate) or [])
+    required = [p.name for p in signature(trial.candidate) or [] if p.default is p.empty]
+    return bool({*required} - given or (trial.kind_is_guessed and binding.guessed))
 
 
 def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Finding:

@@ -233,7 +233,12 @@ class Diagnosis:
         ]
         lines = [say("clinic.space").join(named)] if named else []
         lines += [say("clinic.tried", call=call) for call in self.tried]
-        return [*lines, *([say("clinic.question", question=self.question)] if self.question else [])]
+        if self.question:
+            # Another candidate takes the place of the first argument, what else is said comes after it.
+            other = self.question.removeprefix("candidate=")
+            call = other if other != self.question else f"…, {self.question}"
+            lines.append(say("clinic.question", call=call))
+        return lines
 
     def as_test(self, build: str | None = None) -> str:
         """The text of a Python file with a test for each bug, which fails until the bug is mended.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any
 
 import sphinx.locale
@@ -37,7 +38,7 @@ def install_catalogues(app: Sphinx, config: Config) -> None:
     """
     languages = list(Pages.from_config(config).languages.values())
     for name, locations in _CATALOGUES.items():
-        folders = [str(files(package) / folder) for package, folder in locations]
+        folders = [str(files(package) / folder) for package, folder in locations if find_spec(package)]
         sphinx.locale.translators["general", name] = load_catalogue(folders, name, languages)
     app.translator = sphinx.locale.translators["general", "sphinx"]
 

@@ -281,3 +281,16 @@ def test_it_examines_with_one_thread_and_gives_the_others_back():
 def test_numbers_of_which_nothing_says_what_they_are_are_no_mistake():
     diagnosis = clinic.diagnose(lambda a, b: torch.ones(a, b))
     assert diagnosis.verdict == "undecided" and diagnosis.question
+
+
+def test_a_table_of_positions_is_no_decoder_that_stops():
+    diagnosis = clinic.diagnose(polyhead.LearnedPositions(20, 12))
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("not_called",))
+    assert "diagnose(lambda token_ids: …)" in str(diagnosis)
+
+
+def test_documents_without_causality_are_asked_about():
+    diagnosis = clinic.diagnose(polyhead.document_mask)
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("documents_future",))
+    assert 'diagnose(…, ignore=["documents_future"])' in str(diagnosis)
+    assert clinic.diagnose(polyhead.document_mask, ignore=["documents_future"])

@@ -132,10 +132,10 @@ _NOTES: dict[str, Set[str]] = {
     "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
     "cache_upper_left": {"attention"}, "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
 }  # fmt: skip
+# Of a matter of convention or of purpose, that its owner can ignore it.
+ASKED = {"rms_eps_outside", "kv_axis", "documents_future"}
 # What leaves the question open whether the candidate is right.
-_DOUBTS = {"not_compared", "unknown_kind", "not_called", "causal_unknown", "rms_eps_outside", "kv_axis"}
-# Of a matter of convention, that its owner can ignore it.
-ASKED = {"rms_eps_outside", "kv_axis"}
+_DOUBTS = {"not_compared", "unknown_kind", "not_called", "causal_unknown", *ASKED}
 
 
 def counts_as(finding: str, kind: str) -> str:
