@@ -5,7 +5,9 @@ from __future__ import annotations
 import doctest
 import gettext
 import re
+from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sphinx.locale
@@ -14,7 +16,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
 from polyglot_book.config import Language
-from sphinx_polyglot import strings
+from sphinx_polyglot import internals, strings
 from sphinx_polyglot.strings import PageCatalogue, add_translations, in_language, load_catalogue, translations
 
 TRANSLATED = ["zh-TW", "zh-CN", "ko"]
@@ -108,3 +110,19 @@ def test_translations_come_before_the_catalogues() -> None:
     # Sphinx's catalogue fills in what is missing.
     assert _say(catalogue, "ko", "Index") == "색인"
     assert _say(catalogue, "fr", "Index") == "Index"
+
+
+def test_a_theme_that_is_not_installed_has_no_translations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def installed(name: str) -> object:
+        if "theme" in name:
+            raise ModuleNotFoundError(name)
+        return files(name)
+
+    pages = SimpleNamespace(languages={"ko": _language("ko")})
+    app = SimpleNamespace(translator=None)
+    monkeypatch.setattr(internals, "files", installed)
+    monkeypatch.setattr(internals, "find_spec", lambda name: None if "theme" in name else name)
+    monkeypatch.setattr(internals, "Pages", SimpleNamespace(from_config=lambda config: pages))
+    monkeypatch.setattr(sphinx.locale, "translators", {})
+    internals.install_catalogues(app, None)  # type: ignore[arg-type]
+    assert _say(app.translator, "ko", "Search") == "검색"  # type: ignore[arg-type]
