@@ -3,122 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Collection
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from attention_clinic.laws import LAWS, Deviation, parity
-from attention_clinic.small import DROPOUT, VOCAB_SIZE, MaskInputs, SmallDecoder, SmallLayer
-from polyhead.positions import RotaryPositions
+from attention_clinic.small import VOCAB_SIZE, SmallDecoder
+from attention_clinic.small_bugs import Planted
 
-Right = SmallDecoder
-
-
-def _upper_left(it: SmallDecoder, inputs: MaskInputs) -> Tensor:
-    rows, columns = torch.arange(inputs.num_new)[:, None], torch.arange(inputs.num_cached + inputs.num_new)
-    return it.rule(rows, columns) if inputs.num_cached else Right.visible(it, inputs)
-
-
-def _open(it: SmallDecoder, inputs: MaskInputs) -> Tensor:
-    rows = torch.arange(inputs.num_new)[:, None] + inputs.num_cached
-    columns = torch.arange(inputs.num_cached + inputs.num_new)
-    return columns > rows - it.window if inputs.num_cached else Right.visible(it, inputs)
-
-
-def _trimmed(it: SmallDecoder, inputs: MaskInputs) -> Tensor:
-    length = inputs.num_cached + inputs.num_new
-    recent = torch.arange(length) >= length - it.window
-    return Right.visible(it, inputs) & (recent | (inputs.num_cached == 0))
-
-
-def _padding_alone(it: SmallDecoder, inputs: MaskInputs) -> Tensor:
-    causal = Right.visible(it, inputs)
-    return causal if inputs.tokens is None else inputs.tokens.expand_as(causal)
-
-
-def _mixed(it: SmallDecoder, scores: Tensor, visible: Tensor, sinks: Tensor | None) -> Tensor:
-    mixed = visible.transpose(0, -3) if len(visible) == it.num_heads else visible
-    return Right.weights(it, scores, mixed, sinks)
-
-
-def _neighbours(it: SmallDecoder, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    rotary = RotaryPositions(it.head_dim, it.rotary.base, "neighbours")
-    return rotary(query, positions), rotary(key, positions)
-
-
-def _unbiased(it: SmallDecoder, layer: SmallLayer, x: Tensor) -> list[Tensor]:
-    query, key, value = Right.heads(it, layer, x)
-    return [query - torch.unflatten(layer.query.bias, -1, (-1, 1, it.head_dim)), key, value]
-
-
-# Bugs, each with a public relative: a method of the decoder, and what it does instead.
-_INSTEAD: dict[str, tuple[str, Callable[..., Any]]] = {
-    # The mask is the wrong way round: each token sees the future alone.
-    "causal_inverted": ("rule", lambda it, rows, columns: columns > rows),
-    # The triangle is shifted by one.
-    "sees_ahead": ("rule", lambda it, rows, columns: (columns <= rows + 1) & (columns > rows - it.window)),
-    # No token sees itself.
-    "causal_strict": ("rule", lambda it, rows, columns: (columns < rows) & (columns > rows - it.window)),
-    # The window's first key is counted inclusively.
-    "window_one_more": ("rule", lambda it, rows, columns: (columns <= rows) & (columns >= rows - it.window)),
-    # The mask is made in training alone.
-    "causal_train_only": ("rule", lambda it, *where: Right.rule(it, *where) | (not it.training)),
-    # The mask is made in evaluation alone.
-    "causal_eval_only": ("rule", lambda it, *where: Right.rule(it, *where) | it.training),
-    # The mask of new tokens is aligned at the upper left, as if there were none before them.
-    "cache_upper_left": ("visible", _upper_left),
-    # With a cache no future is hidden: right for one new token.
-    "cache_open": ("visible", _open),
-    # The cache is cut to the window before the new tokens use it.
-    "cache_trimmed": ("visible", _trimmed),
-    # New tokens are counted from 0.
-    "cache_positions": ("locate", lambda it, ids, mask, cache, docs: Right.locate(it, ids, mask, None, docs)),
-    # Positions are columns, wherever the text begins.
-    "positions_ignore_padding": ("locate", lambda it, ids, mask, *rest: Right.locate(it, ids, None, *rest)),
-    # The padding's mask is never passed on.
-    "padding_ignored": ("visible", lambda it, inputs: Right.visible(it, inputs._replace(tokens=None))),
-    # Where there is a mask of padding, it is the only one.
-    "padding_replaces_causal": ("visible", _padding_alone),
-    # A row without a visible key goes into a plain softmax.
-    "mask_nan": ("weights", lambda it, x, seen, sinks: x.masked_fill(~seen, -torch.inf).softmax(dim=-1)),
-    # The code path that returns the weights has no mask.
-    "weights_change_output": ("visible", lambda it, inputs: Right.visible(it, inputs) | inputs.need_weights),
-    # Positions begin anew with each document, but nothing keeps documents apart.
-    "documents_leak": ("visible", lambda it, inputs: Right.visible(it, inputs._replace(documents=None))),
-    # A mask of (batch, length, num_keys) lands on the heads where both are as many.
-    "batch_mixed": ("weights", _mixed),
-    # Dropout is applied without regard to the mode.
-    "dropout_in_eval": ("drop", lambda it, weights: F.dropout(weights, DROPOUT)),
-    # Keys are not turned.
-    "rotary_queries_only": ("rotate", lambda it, query, key, where: (it.rotary(query, where), key)),
-    # Positions pass through bfloat16, which has no 257.
-    "positions_low_precision": ("rotate", lambda it, q, k, at: Right.rotate(it, q, k, at.bfloat16().long())),
-    # Neighbours are paired where the weights were made for halves.
-    "rotary_layout": ("rotate", _neighbours),
-    # All key heads are repeated one after another, not each on its own.
-    "kv_tiled": ("shared", lambda it, x: x.repeat(1, it.num_heads // it.num_kv_heads, 1, 1)),
-    # No root.
-    "unscaled": ("scores", lambda it, query, key: it.cap(query @ key.mT)),
-    # The root of the model's size instead of the head's.
-    "model_root": ("scores", lambda it, query, key: it.cap(query @ key.mT / it.embed_dim**0.5)),
-    # The cap goes to a function that does not know the argument.
-    "softcap_missing": ("cap", lambda it, scores: scores),
-    # The sinks go to a function that does not know the argument.
-    "sinks_missing": ("weights", lambda it, scores, seen, sinks: Right.weights(it, scores, seen, None)),
-    # The bias is left behind when the weights are loaded.
-    "query_bias_missing": ("heads", _unbiased),
-}  # fmt: skip
-# What the right form of a decoder must have, too, for the bug to matter.
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "positions_ignore_padding": {"learned": True}, "softcap_missing": {"softcap": 1.0},
-    "sinks_missing": {"sinks": True},
-}  # fmt: skip
 CLASSES: dict[str, type[SmallDecoder]] = {
-    name: type(name, (SmallDecoder,), {method: instead, "options": _OPTIONS.get(name, {})})
-    for name, (method, instead) in _INSTEAD.items()
+    re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in Planted.__subclasses__()
 }
 BUGS: tuple[str, ...] = tuple(CLASSES)
 PROBES: tuple[str, ...] = (*LAWS, "parity")

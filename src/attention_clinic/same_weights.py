@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_clinic import planted
+from attention_clinic import small_bugs
 from attention_clinic.adapter import DecoderAdapter
 from attention_clinic.laws import Deviation, gap
+from attention_clinic.planted import CLASSES
 from attention_clinic.seeded import copied
 from attention_clinic.small import SmallDecoder
 from polyhead.masks import causal_mask
@@ -58,7 +59,7 @@ def right_form(decoder: Any) -> nn.Module | None:
 def _original(kind: type) -> type:
     packages = ("polyhead", "attention_clinic", "torch")
     ours = (each for each in kind.__mro__ if each.__module__.split(".")[0] in packages)
-    return next((each for each in ours if each.__module__ != planted.__name__), kind)
+    return next((each for each in ours if each.__module__ != small_bugs.__name__), kind)
 
 
 def _gap(form: nn.Module, ids: Tensor, actual: Tensor) -> Deviation | None:
@@ -73,9 +74,9 @@ Forms = Iterator[tuple[tuple[str, ...], nn.Module]]
 
 def _planted(twin: nn.Module, named: set[str]) -> Forms:
     """The twin with bugs that are planted together with those that are named already."""
-    before = tuple(planted.CLASSES[name] for name in planted.CLASSES if name in named)
+    before = tuple(CLASSES[name] for name in CLASSES if name in named)
     for names in (each for size in range(3) for each in itertools.combinations(_SILENT, size)):
-        classes = (*(planted.CLASSES[name] for name in names), *before)
+        classes = (*(CLASSES[name] for name in names), *before)
         twin.__class__ = type("Ill", classes, {}) if classes else SmallDecoder
         yield names, twin
 
