@@ -84,6 +84,17 @@ def test_comments_in_code_give_shapes_only(book: Book) -> None:
     assert told == []
 
 
+def test_code_fits_into_the_column_beside_both_bars(book: Book) -> None:
+    wide = [
+        f"{chapter.file}#{cell.id}: {line.strip()}"
+        for chapter in read_all(book)[0].values()
+        for cell in chapter.code
+        for line in cell.source.splitlines()
+        if len(line) > 82
+    ]
+    assert wide == []
+
+
 def test_requirements_pin_what_the_project_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = project["dependencies"] + [
