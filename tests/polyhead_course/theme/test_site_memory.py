@@ -168,12 +168,12 @@ def test_what_is_remembered_comes_back_from_a_file(window: Browser, address: str
 
 
 def test_who_changes_their_mind_forgets_nothing(window: Browser, address: str) -> None:
-    with visit(window, address) as seen:
+    with visit(window, address, has_touch=True) as seen:
         _remember(seen.page, _state())
         seen.page.goto(HOME.format("en"))
-        seen.page.click(".polyglot-memory summary")
+        seen.page.tap(".polyglot-memory summary")
         seen.page.once("dialog", lambda dialog: dialog.dismiss())
-        seen.page.click(".polyglot-memory [value=forget]")
+        seen.page.tap(".polyglot-memory [value=forget]")
         assert _memory(seen.page) == _state()
 
 
