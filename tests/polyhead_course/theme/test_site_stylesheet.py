@@ -64,10 +64,12 @@ def test_names_come_from_pages_and_scripts(tmp_path: Path) -> None:
     assert not {".three", "#one", ".p"} & names
 
 
-def test_a_page_loads_one_sheet_and_one_script(four: Built) -> None:
+def test_a_page_loads_one_sheet_and_two_scripts(four: Built) -> None:
     html = (four.html / "book/ko/01-masks.html").read_text(encoding="utf-8")
     assert re.findall(r'rel="stylesheet" href="([^"]*)"', html) == ["../../_static/site.css"]
-    assert re.findall(r'<script [^>]*src="([^"]*)"', html) == ["../../_static/polyglot.js"]
+    assert re.findall(r'<script [^>]*src="([^"]*)"', html) == [
+        f"../../_static/{name}.js" for name in ("polyglot", "memory")
+    ]
     left = {path.name for path in (four.html / "_static").iterdir()}
     assert {"site.css", "polyglot.js"} <= left
     assert not left & {"basic.css", "vendor", "scripts", "styles", "pygments.css", "sphinx-design.min.css"}

@@ -1,5 +1,5 @@
 // What a page can do in a browser: colours, drawers, menus, copying, the reader's place and language.
-// Everything else works without it. It is the only script that a page loads before somebody asks for more.
+// Everything else works without it. It and memory.js are all that a page loads before somebody asks for more.
 "use strict";
 (() => {
   const root = document.documentElement;
