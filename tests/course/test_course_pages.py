@@ -74,7 +74,18 @@ NAMES |= {
 }
 # Parts of models, and models, of chapters 12 and 13.
 NAMES |= {
-    *("LayerNorm", "RMSNorm", "SwiGLU", "QK-norm", "sink", "bfloat16", "FlashAttention", "Qwen3", "CLDR"),
+    *(
+        "LayerNorm",
+        "RMSNorm",
+        "SwiGLU",
+        "QK-norm",
+        "sink",
+        "bfloat16",
+        "FlashAttention",
+        "Qwen3",
+        "Qwen3-30B-A3B",
+        "CLDR",
+    ),
     *("GPT-2(2019)", "Llama 3(2024)", "Qwen3(2025)", "gpt-oss(2025)"),
     *("GPT-2（2019）", "Llama 3（2024）", "Qwen3（2025）", "gpt-oss（2025）"),
     *("TransformerLens", "LLMs-from-scratch", "mlx-lm", "（multi-query attention，"),

@@ -99,7 +99,7 @@ def test_no_result_is_a_message(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         seen.page.goto("ko/index.html")
         assert search(seen.page, "zzzz") == []
-        assert seen.page.locator("[role=status]").inner_text() == "검색 결과가 없습니다"
+        assert seen.page.locator(".polyglot-search-status").inner_text() == "검색 결과가 없습니다"
         assert seen.page.locator(FIELD).get_attribute("aria-label") == "검색"
 
 
