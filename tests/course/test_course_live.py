@@ -21,7 +21,7 @@ from polyhead.pretrained import smollm2
 from polyhead_course import peers
 from polyhead_course.models.names import NameWriter
 from tests.browser import Browser, visit
-from tests.course.living import CHAPTERS, come_near, numbers
+from tests.course.living import come_near, numbers
 
 STATES = 200
 
@@ -61,7 +61,6 @@ REACH = """states => states.map(([mask, token]) => {
 })"""
 
 
-@pytest.mark.skipif("reach" not in CHAPTERS, reason="no chapter shows it yet")
 def test_reach_shows_which_outputs_depend_on_a_token(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         size = len(come_near(seen, "reach")["tokens"])
@@ -102,7 +101,6 @@ BUGS = """() => {
 }"""
 
 
-@pytest.mark.skipif("bugs" not in CHAPTERS, reason="no chapter shows it yet")
 def test_bugs_show_what_the_laws_find(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         come_near(seen, "bugs")
@@ -478,7 +476,6 @@ ATLAS = """async states => {
 }"""
 
 
-@pytest.mark.skipif("atlas" not in CHAPTERS, reason="no chapter shows it yet")
 def test_the_atlas_shows_the_weights_that_polyhead_computes(window: Browser, address: str) -> None:
     chance, model = random.Random(6), smollm2()
     with visit(window, address) as seen:
@@ -560,7 +557,6 @@ def chapters_writer() -> tuple[polyhead.DecoderOnly, Tensor]:
     return writer.model, torch.tensor([writer.vocabulary.tokens_of("en", "Japan")[:5]])
 
 
-@pytest.mark.skipif("decoding" not in CHAPTERS, reason="no chapter shows it yet")
 def test_decoding_shows_polyheads_numbers(
     window: Browser, address: str, chapters_writer: tuple[polyhead.DecoderOnly, Tensor]
 ) -> None:

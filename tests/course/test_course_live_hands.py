@@ -89,7 +89,6 @@ def test_the_path_by_keyboard(window: Browser, address: str) -> None:
         assert seen.problems() == []
 
 
-@pytest.mark.skipif("decoding" not in CHAPTERS, reason="no chapter shows it yet")
 def test_decoding_by_keyboard(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         come_near(seen, "decoding")
@@ -111,7 +110,6 @@ def test_decoding_by_keyboard(window: Browser, address: str) -> None:
         assert seen.problems() == []
 
 
-@pytest.mark.skipif("bugs" not in CHAPTERS, reason="no chapter shows it yet")
 def test_bugs_by_keyboard_and_finger(window: Browser, address: str) -> None:
     phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
     with visit(window, address, **phone) as seen:
@@ -142,7 +140,6 @@ def test_a_finger_sets_the_mask(window: Browser, address: str) -> None:
         assert cell.get_attribute("aria-pressed") == "false"
 
 
-@pytest.mark.skipif("atlas" not in CHAPTERS, reason="no chapter shows it yet")
 def test_the_atlas_by_keyboard_and_finger(window: Browser, address: str) -> None:
     phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
     with visit(window, address, **phone) as seen:
@@ -164,7 +161,6 @@ def test_the_atlas_by_keyboard_and_finger(window: Browser, address: str) -> None
         assert seen.problems() == []
 
 
-@pytest.mark.skipif("atlas" not in CHAPTERS, reason="no chapter shows it yet")
 def test_the_atlas_says_that_its_weights_do_not_come_and_asks_again(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         come_near(seen, "atlas")

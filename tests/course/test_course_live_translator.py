@@ -24,10 +24,9 @@ from polyhead_course.models.translation import (
 )
 from polyhead_course.words import set_language
 from tests.browser import Browser, visit
-from tests.course.living import CHAPTERS, come_near, numbers
+from tests.course.living import come_near, numbers
 
 DATES, STATES = 200, 40
-IN_A_CHAPTER = pytest.mark.skipif("translator" not in CHAPTERS, reason="no chapter shows the translator yet")
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +180,6 @@ SHOW = """async (states) => {
 }"""
 
 
-@IN_A_CHAPTER
 def test_what_the_page_shows_is_what_the_model_computes(
     window: Browser, address: str, sources: dict[str, list[str]]
 ) -> None:
@@ -225,7 +223,6 @@ def test_what_the_page_shows_is_what_the_model_computes(
             assert (each["right"], each["wrong"]) == ("", 0)
 
 
-@IN_A_CHAPTER
 def test_the_model_comes_when_it_is_used_and_the_text_appears_character_by_character(
     window: Browser, address: str
 ) -> None:
@@ -264,7 +261,6 @@ def test_the_model_comes_when_it_is_used_and_the_text_appears_character_by_chara
         assert seen.problems() == []
 
 
-@IN_A_CHAPTER
 def test_heads_by_keyboard_and_finger(window: Browser, address: str) -> None:
     phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
     with visit(window, address, **phone, reduced_motion="reduce") as seen:
@@ -288,7 +284,6 @@ def test_heads_by_keyboard_and_finger(window: Browser, address: str) -> None:
         assert seen.problems() == []
 
 
-@IN_A_CHAPTER
 def test_without_its_numbers_the_figure_says_so_and_tries_again(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         seen.page.route("**/translator.safetensors", lambda route: route.abort())
