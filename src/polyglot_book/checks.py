@@ -5,9 +5,12 @@ In the notebooks it finds what nbval accepts: cells never executed, old text, bi
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -27,11 +30,11 @@ from polyglot_book.ipynb import (
 from polyglot_book.markdown import CellParts, parse_cell
 from polyglot_book.notebooks import make_notebook, orphans
 from polyglot_book.translations import check_translations, finished_cells
-from polyglot_book.violations import NOTEBOOKS, Violation
+from polyglot_book.violations import Violation
 from polyglot_book.wording import check_wording
 
 TOC = "_toc.yml"
-_PAGE_LINK = re.compile(r"([\w-]+)\.(?:ipynb|md)(?:#.*)?")
+_PAGE_LINK = re.compile(r"([\w.-][\w./ -]*)\.(?:ipynb|md)(?:#.*)?")
 _COUNTS = (
     ("links", "link to the same places, as often"),
     ("formulas", r"only the words in \text{…} may differ"),
@@ -44,7 +47,7 @@ _MACHINE_PATH = re.compile(
     r"|\b[A-Za-z]:\\+(?:Users|Windows|Program|tmp|Temp)\b"
 )
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_AGAIN = f"run `{NOTEBOOKS}`"
+_AGAIN = "run `polyglot run`"
 _Finding = tuple[str, str, str]  # the cell's id, what is wrong, what to do
 
 
@@ -108,27 +111,43 @@ def check_toc(book: Book) -> list[Violation]:
 
 
 def _toc_entries(book: Book) -> Iterator[Violation]:
-    path = book.root / TOC
-    if not path.is_file():
+    path = toc_file(book.root)
+    if path is None:
         return
     try:
-        entries = list(_pages(yaml.safe_load(path.read_text(encoding="utf-8"))))
+        entries = toc_pages(path)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        yield Violation(TOC, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
+        yield Violation(path.name, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
         return
     chapters = [f"{book.folder}/{code}/{stem}" for code in book.languages for stem in stems(book, code)]
     for page in chapters:
-        if page not in entries:
-            yield Violation(TOC, "", f"it lacks the chapter {page}", f"add `- file: {page}`")
+        if not any(fnmatch(page, entry) for entry in entries):
+            yield Violation(path.name, "", f"it lacks the chapter {page}", f"add `- file: {page}`")
     for page in entries:
-        if page not in chapters and not any((book.root / page).parent.glob(f"{(book.root / page).name}.*")):
-            yield Violation(TOC, "", f"it has {page}, which does not exist", "write it, or remove the line")
+        if page not in chapters and not any(path.parent.glob(f"{page}.*")):
+            yield Violation(
+                path.name, "", f"it has {page}, which does not exist", "write it, or remove the line"
+            )
+
+
+def toc_file(root: Path) -> Path | None:
+    """Return the file with the table of contents, `_toc.yml`, or `myst.yml` of MyST's own engine."""
+    files = (root / name for name in (TOC, "myst.yml"))
+    return next((path for path in files if path.is_file()), None)
+
+
+def toc_pages(path: Path) -> list[str]:
+    """List the pages and the patterns of a table of contents, without their endings."""
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.name != TOC:
+        document = ((document or {}).get("project") or {}).get("toc")
+    return list(_pages(document))
 
 
 def _pages(value: Any) -> Iterator[str]:
     """List the pages of a table of contents, at any depth, without their endings."""
     if isinstance(value, dict):
-        pages = (value[key] for key in ("root", "file") if isinstance(value.get(key), str))
+        pages = (value[key] for key in ("root", "file", "glob") if isinstance(value.get(key), str))
         yield from (re.sub(r"\.(ipynb|md|rst)$", "", page) for page in pages)
         value = [*value.values()]
     for each in value if isinstance(value, list) else ():
@@ -140,9 +159,12 @@ def _page_links(book: Book) -> Iterator[Violation]:
     present = {code: stems(book, code) for code in book.languages}
     for code, chapter, cell, _ in finished_cells(book):
         links = parse_cell(cell.source, code, book.extensions).links if cell.kind == "markdown" else ()
+        here = (book.root / chapter.file).parent
         for link in links:
-            if (page := _PAGE_LINK.fullmatch(link)) and page[1] not in present[code]:
-                problem = f"a link to {link}: there is no chapter {page[1]} in {code}"
+            page = _PAGE_LINK.fullmatch(link)
+            stem = os.path.relpath(here / page[1], book.chapters_dir(code)) if page else ".."
+            if not stem.startswith("..") and stem not in present[code]:
+                problem = f"a link to {link}: there is no chapter {stem} in {code}"
                 yield Violation(chapter.file, cell.id, problem, "write the chapter, or correct the link")
 
 
@@ -152,11 +174,14 @@ def check_notebooks(book: Book) -> list[Violation]:
         Violation(book.relative(path), "", "a notebook without a chapter", f"{_AGAIN}, which removes it")
         for path in orphans(book)
     ]
-    for (code, stem), chapter in read_all(book)[0].items():
+    for (code, stem), chapter in read_all(book)[0].items() if not book.in_place else ():
         path = book.notebooks_dir(code) / f"{stem}.ipynb"
         try:
             notebook = read_notebook(path)
-            findings = [*_compare(make_notebook(chapter), notebook), *_outputs(notebook, book)]
+            findings = [
+                *_compare(make_notebook(chapter, book.command("run")), notebook),
+                *_outputs(notebook, book),
+            ]
         except FileNotFoundError:
             findings = [("", f"{chapter.file} has no notebook", _AGAIN)]
         except NotebookError:
@@ -195,7 +220,7 @@ def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
         if cell.outputs and is_starter(cell):
             yield cell.id, "the output of a starter", _AGAIN
         for output in cell.outputs:
-            yield from ((cell.id, *finding) for finding in _output(cell, output))
+            yield from ((cell.id, *finding) for finding in _output(cell, output, book))
         if is_solution(cell) and book.verdicts:
             lines = [line for output in cell.outputs for text in _texts(output) for line in text.splitlines()]
             judged = [line for line in lines if line.startswith(tuple(book.verdicts.values()))]
@@ -204,7 +229,7 @@ def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
                 yield cell.id, f"its check calls the solution wrong: {judged[-1]}", "correct one of them"
 
 
-def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str]]:
+def _output(cell: NotebookNode, output: NotebookNode, book: Book) -> Iterator[tuple[str, str]]:
     if output.output_type == "error" and "raises-exception" not in tags(cell):
         yield f"stored error {output.ename}", "correct the code, or tag it raises-exception"
     if output.output_type == "stream" and output.name == "stderr":
@@ -212,7 +237,7 @@ def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str
         yield f"output on stderr: {start}", "remove the cause of the warning"
     data = output.get("data", {})
     for kind in _BITMAPS:
-        if kind in data:
+        if kind in data and book.vector_figures:
             yield f"a bitmap ({kind}), which nbval does not compare", "draw it as SVG"
     if SVG in data and not alternative_text(cell).strip():
         yield "a figure without alternative text", "describe it under mystnb: image: alt"
