@@ -26,8 +26,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add = init.add_argument
     add("--language", metavar="CODE", help="a language to begin, as in zh-CN")
     add("--pages", type=Path, metavar="DIR", help="its translated pages, where there are some")
-    add("--reference", metavar="CODE", help="the language of the book as it is (default: en)")
-    add("--folder", metavar="DIR", help="the folder for the languages' pages (default: book)")
+    add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
+    add("--folder", metavar="DIR", default="book", help="the folder for the languages' pages (default: book)")
     for name, text in {
         "lab": "copy the notebooks to lab/, to work in; existing copies stay",
         "outdated": "list the notebooks that are not what their chapters and the library make",

@@ -27,7 +27,7 @@ from polyglot_book.ipynb import (
     read_notebook,
     tags,
 )
-from polyglot_book.markdown import CellParts, parse_cell
+from polyglot_book.markdown import CellParts, formula_key, parse_cell
 from polyglot_book.notebooks import make_notebook, orphans
 from polyglot_book.translations import check_translations, finished_cells
 from polyglot_book.violations import Violation
@@ -41,6 +41,7 @@ _COUNTS = (
     ("code", "keep the same `code` in the prose"),
     ("directives", "use the same directives, roles and fences"),
 )
+_WIKIPEDIA = re.compile(r"https?://\w+\.(m\.)?wikipedia\.org/").match
 _BITMAPS = ("image/png", "image/jpeg", "image/gif")
 _MACHINE_PATH = re.compile(
     r"(?<![\w.:/])/(?:home|Users|root|tmp|var|opt|usr|private|mnt|work|workspace|builds?|srv|data)/[\w.@-]+"
@@ -92,17 +93,47 @@ def _differences(expected: CellParts, actual: CellParts, *, more_links: bool) ->
         yield problem, "give the headings the same levels, in order"
     for name, remedy in _COUNTS:
         first, second = getattr(expected, name), getattr(actual, name)
-        if name == "links" and more_links:
-            second = first & second
-        if difference := _difference(first, second):
-            yield f"{name}: {difference}", remedy
+        lacks, adds = first - second, second - first
+        if name == "links":
+            # Of Wikipedia's pages, each language has its own.
+            own = [each for each in adds.elements() if "://" in each]
+            for each, other in zip([*filter(_WIKIPEDIA, lacks.elements())], own, strict=False):
+                lacks, adds = lacks - Counter([each]), adds - Counter([other])
+            adds = Counter() if more_links else adds
+        elif name == "code":  # a name may become code
+            adds = Counter({each: adds[each] for each in adds if not _mentions(expected, each)})
+        elif name == "formulas":
+            lacks, adds = _other_formulas(expected, actual)
+        differences = (("lacks", lacks), ("adds", adds))
+        if lacks or adds:
+            parts = (f"{word} {', '.join(map(repr, each.elements()))}" for word, each in differences if each)
+            yield f"{name}: {' and '.join(parts)}", remedy
 
 
-def _difference(expected: Counter[str], actual: Counter[str]) -> str:
-    differences = (("lacks", expected - actual), ("adds", actual - expected))
-    return " and ".join(
-        f"{word} {', '.join(map(repr, counter.elements()))}" for word, counter in differences if counter
-    )
+def _mentions(cell: CellParts, word: str) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", each.text, re.ASCII) for each in cell.prose)
+
+
+def _other_formulas(expected: CellParts, actual: CellParts) -> tuple[Counter[str], Counter[str]]:
+    """Return the formulas that only one of two cells has, written in whatever way."""
+    sides = expected, actual
+    keys = [Counter({formula_key(each): 0 for each in side.formulas}) for side in sides]
+    for side, counts in zip(sides, keys, strict=True):
+        for each, number in side.formulas.items():
+            counts[formula_key(each)] += number
+    only = [keys[0] - keys[1], keys[1] - keys[0]]
+    # As several formulas, `$a, b$` is `$a$ and $b$`.
+    parts = [Counter(part.strip() for key in each.elements() for part in key.split(",")) for each in only]
+    if parts[0] == parts[1]:
+        return Counter(), Counter()
+    if not all(only):
+        # A sign may be repeated or not, and a number be a word.
+        for this, other in ((0, 1), (1, 0)):
+            for key in [*only[this]]:
+                if "=" not in key and (key in keys[other] or _mentions(sides[other], key)):
+                    del only[this][key]
+    lacks, adds = ({each: only[n][formula_key(each)] for each in sides[n].formulas} for n in (0, 1))
+    return +Counter(lacks), +Counter(adds)
 
 
 def check_toc(book: Book) -> list[Violation]:

@@ -210,7 +210,7 @@ def _check_reference(book: Book, chapter: Chapter) -> Iterator[Violation]:
 def _compare(
     book: Book, language: Language, original: Chapter, chapter: Chapter, stem: str
 ) -> Iterator[Violation]:
-    for change in _sync_cells(book, language, original, chapter)[1]:
+    for change in sync_cells(book, language, original, chapter)[1]:
         yield replace(change, remedy=_RUN_SYNC)
     file, expected, actual = chapter.file, original.by_id, chapter.by_id
     for cell in chapter.cells:
@@ -292,16 +292,16 @@ def sync(book: Book, report: Reporter = print) -> None:
         changes: list[Violation] = []
         reference = chapters.get((book.reference.code, stem), chapter)
         if chapter is not reference:
-            cells, changes = _sync_cells(book, book.languages[code], reference, chapter)
+            cells, changes = sync_cells(book, book.languages[code], reference, chapter)
         done = [f"#{change.cell}: {change.remedy}" for change in changes]
         if not chapter.text:
             done = [": added, it waits for its translation"]
-        if _write(book, chapter, cells, reference):
+        if write_cells(book, chapter, cells, reference):
             for each in done or [": brought into jupytext's form"]:
                 report(f"{chapter.file}{each}")
 
 
-def _write(book: Book, chapter: Chapter, cells: Sequence[Cell], reference: Chapter) -> bool:
+def write_cells(book: Book, chapter: Chapter, cells: Sequence[Cell], reference: Chapter) -> bool:
     """Write a chapter with these cells; return whether that changed its file."""
     if book.in_place:
         unchanged = chapter.text and tuple(cells) == chapter.cells
@@ -313,7 +313,7 @@ def _write(book: Book, chapter: Chapter, cells: Sequence[Cell], reference: Chapt
     return text != chapter.text
 
 
-def _sync_cells(
+def sync_cells(
     book: Book, language: Language, original: Chapter, chapter: Chapter
 ) -> tuple[list[Cell], list[Violation]]:
     """Return a translation's cells with the reference's code and tags, and what that changes."""
@@ -401,6 +401,6 @@ def mark(book: Book, target: str, report: Reporter = print) -> None:
             cells[number] = replace(cell, metadata={**cell.metadata, "of": of})
             marked.append(f"{place}: marked as up to date")
     if marked:
-        _write(book, chapter, cells, original)
+        write_cells(book, chapter, cells, original)
     for line in marked or [f"{target}: up to date already"]:
         report(line)
