@@ -130,7 +130,7 @@ def _other_formulas(expected: CellParts, actual: CellParts) -> tuple[Counter[str
         # A sign may be repeated or not, and a number be a word.
         for this, other in ((0, 1), (1, 0)):
             for key in [*only[this]]:
-                if "=" not in key and (key in keys[other] or _mentions(sides[other], key)):
+                if "=" not in key and (key in keys[other] or _mentions(sides[other], key.replace(" ", ""))):
                     del only[this][key]
     lacks, adds = ({each: only[n][formula_key(each)] for each in sides[n].formulas} for n in (0, 1))
     return +Counter(lacks), +Counter(adds)

@@ -45,13 +45,9 @@ _SAME_OPTIONS = ("class", "name", "label", "open")
 _TARGET_ROLES = {"ref", "doc", "numref", "eq", "any", "download"}
 _CODE_ROLES = {"code", "kbd", "samp", "file", "literal"}
 _GREEK = re.compile("[α-ρσ-ωΓΔΘΛΞΠΣΥΦΨΩ]")
-_SAME_SIGNS = {
-    r"\\cr": r"\\\\ ",
-    r"\\(left|right)": "",
-    r"\\widetilde": r"\\tilde ",
-    r"\\overline": r"\\bar ",
-}
-_SPACES = re.compile(r"\\(?:[,;:! ]|q?quad\b|(?:text\w*|mbox)\s*\{\s*\})")  # and words
+# Spaces of TeX are none here, and brackets are what they are without their sizes.
+_SAME_SIGNS = dict.fromkeys([r"\,", r"\;", r"\:", r"\!", "\\ ", r"\quad", r"\qquad", r"\left", r"\right"], "")
+_SAME_SIGNS |= {r"\cr": r"\\", r"\widetilde": r"\tilde", r"\overline": r"\bar"}
 _URL = re.compile(r"https?://\S+")
 
 
@@ -151,13 +147,15 @@ def formula_key(text: str) -> str:
     True
     """
     text = _GREEK.sub(lambda each: f"\\{unicodedata.name(each[0]).split()[-1].lower()} ", text)
-    text = unicodedata.normalize("NFKC", _SPACES.sub(" ", text).replace("LAMDA", "LAMBDA"))
-    signs = [
+    text = unicodedata.normalize("NFKC", text).replace("\\lamda", "\\lambda")
+    signs = (
         each for each in re.findall(r"\\[A-Za-z]+|\\.|\S", text) if unicodedata.category(each[0]) != "Lo"
-    ]
-    key = re.sub(r"\^ ?(\{ )?(\\(rm|text) )?(t h|s t|n d|r d)( \})?", "", " ".join(signs))
-    for sign, same in _SAME_SIGNS.items():
-        key = re.sub(rf"{sign}(?![A-Za-z]) ?", same, key)
+    )
+    key = " ".join(_SAME_SIGNS.get(each, each) for each in signs)
+    key = re.sub(
+        r"\\(text\w*|mbox) \{ \}|[.,;。](?= \\end)|\^ ?(\{ )?(\\(rm|text) )?(t h|s t|n d|r d)( \})?", "", key
+    )
+    key = " ".join(key.split())
     while (shorter := re.sub(r"\{ (\S+|\{ [^{}]* \}) \}", r"\1", key)) != key:
         key = shorter
     return key.rstrip(" .,;。、")
