@@ -20,6 +20,7 @@ from polyglot_book.translations import is_stale, is_untranslated, sync_cells, wr
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNESCAPES = {value: key for key, value in _ESCAPES.items()}
+_HEADER = "MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n"
 _LINE = re.compile(r'(?:(msgctxt|msgid|msgstr) +)?"((?:[^"\\]|\\.)*)"')
 Report = Callable[[str], None]
 
@@ -55,19 +56,12 @@ def _quoted(text: str) -> str:
 
 def format_po(entries: Iterable[Entry], language: Language, title: str) -> str:
     """Return the text of a PO file, with a header that names the language."""
-    header = {
-        "Project-Id-Version": title,
-        "Language": language.locale,
-        "MIME-Version": "1.0",
-        "Content-Type": "text/plain; charset=UTF-8",
-        "Content-Transfer-Encoding": "8bit",
-        "X-Generator": "polyglot",
-    }
-    first = Entry("", "", "".join(f"{name}: {value}\n" for name, value in header.items()))
+    names = f"Project-Id-Version: {title}\nLanguage: {language.locale}\n"
+    first = Entry("", "", f"{names}{_HEADER}")
     return "\n".join(map(str, (first, *entries)))
 
 
-def parse_po(text: str, file: str) -> list[Entry]:
+def parse_po(content: str, file: str) -> list[Entry]:
     """Read the text of a PO file; the first entry is its header.
 
     Raises:
@@ -76,7 +70,7 @@ def parse_po(text: str, file: str) -> list[Entry]:
     entries: list[Entry] = []
     fields: dict[str, str] = {}
     fuzzy, key = False, ""
-    for number, line in enumerate([*text.replace("\r\n", "\n").split("\n"), ""], start=1):
+    for number, line in enumerate([*content.replace("\r\n", "\n").split("\n"), ""], start=1):
         match = _LINE.fullmatch(line.strip())
         if not line.strip() or line.startswith("#") or (match and match[1] and match[1] in fields):
             if "msgstr" in fields:
@@ -85,14 +79,12 @@ def parse_po(text: str, file: str) -> list[Entry]:
             fuzzy |= bool(re.match(r"#,.*\bfuzzy\b", line))
         if match is None:
             if line.strip() and not line.startswith("#"):
-                raise ValueError(
-                    f"{file}: line {number}: expected msgctxt, msgid or msgstr, got {line[:60]!r}"
-                )
+                what = "expected msgctxt, msgid or msgstr"
+                raise ValueError(f"{file}: line {number}: {what}, got {line[:60]!r}")
             continue
         key = match[1] or key
-        fields[key] = fields.get(key, "") + re.sub(
-            r"\\.", lambda each: _UNESCAPES.get(each[0], each[0][1]), match[2]
-        )
+        text = re.sub(r"\\.", lambda each: _UNESCAPES.get(each[0], each[0][1]), match[2])
+        fields[key] = fields.get(key, "") + text
     return entries
 
 
