@@ -160,9 +160,11 @@ def copy_notebooks(book: Book) -> list[str]:
     """
     copied = []
     for code in book.languages:
-        for path in sorted(book.notebooks_dir(code).glob("*.ipynb")):
-            target = book.root / LAB / code / path.name
+        folder = book.notebooks_dir(code)
+        for path in sorted(folder.rglob("*.ipynb")):
+            name = path.relative_to(folder)
+            target = book.root / LAB / code / name
             if not target.exists():
                 write_notebook(reader_copy(read_notebook(path)), target)
-                copied.append(f"{code}/{path.stem}")
+                copied.append(f"{code}/{name.with_suffix('').as_posix()}")
     return copied
