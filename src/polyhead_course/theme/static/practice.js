@@ -58,7 +58,7 @@
     const legend = make("legend", { className: "visually-hidden", textContent: title });
     const button = make("button", { className: "btn polyglot-check", textContent: words.check });
     const verdict = status();
-    const form = make("form", { className: "polyglot-question" });
+    const form = make("form", { className: "polyglot-question", autocomplete: "off" });
     list.before(form);
     form.append(make("fieldset", {}, legend, list), button, verdict);
     const chosen = () => Number(form.elements[id].value);
@@ -119,10 +119,10 @@
       outputs.push(...all("details.hide", box));
     }
     if (!isBox(box) || !outputs.length) continue;
-    const input = make("input", { type: "text", maxLength: 200, autocomplete: "off" });
+    const input = make("input", { type: "text", maxLength: 200 });
     const told = status();
     told.classList.add("visually-hidden");
-    const form = make("form", { className: "polyglot-guess d-print-none" },
+    const form = make("form", { className: "polyglot-guess d-print-none", autocomplete: "off" },
       make("label", {}, make("span", { textContent: words.guess }), input),
       make("button", { className: "btn polyglot-check", textContent: words.compare }), told);
     outputs[0].before(form);
@@ -158,7 +158,7 @@
     tasks.push(id);
     const box = make("input", { type: "checkbox" });
     const told = status();
-    const form = make("form", { className: "polyglot-solve d-print-none" },
+    const form = make("form", { className: "polyglot-solve d-print-none", autocomplete: "off" },
       make("label", {}, box, make("span", { textContent: words.solved })));
     const tick = (solved) => {
       box.checked = solved;
@@ -169,7 +169,7 @@
     recalls.push(({ done }) => { box.checked = done.includes(id); });
     const check = /\bchecks\.(\w+)\(/.exec(document.getElementById(`${id}-code`)?.textContent);
     if (check) {
-      const field = make("input", { type: "text", maxLength: 12, autocomplete: "off", autocapitalize: "characters", spellcheck: false });
+      const field = make("input", { type: "text", maxLength: 12, autocapitalize: "characters", spellcheck: false });
       const judge = (isWhole) => {
         const letters = field.value.replace(/[^A-Za-z]/g, "").toUpperCase();
         const isRight = letters === codeOf(check[1]);
