@@ -19,7 +19,7 @@ def choices(*questions: Sequence[bool | Tensor]) -> None:
         ValueError: not exactly one choice of a question is right.
 
     Example:
-        >>> choices([1 > 2, 1 < 2], [torch.ones(3).sum() == 3, torch.ones(3).sum() == 1])
+        >>> choices([1 > 2, 1 < 2], [2 + 2 == 4, 2 + 2 == 5, 2 + 2 == 3])
         Right answers: 2, 1
     """
     numbers = []
