@@ -56,6 +56,12 @@ def notebook() -> NotebookNode:
             "<details>\n<summary>Of them</summary>\n\n2\n\n</details>",
         ),
         (":::{admonition} Empty\n:::", "> **Empty**\n>\n>"),
+        (
+            ":::{admonition} Question 1\n:class: question\nWhich?\n\n1. one\n2. two\n:::\n\n"
+            ":::{dropdown} Answers\n1. No.\n2. **Right.** Yes.\n:::",
+            "> **Question 1**\n>\n> Which?\n>\n> 1. one\n> 2. two\n\n"
+            "<details>\n<summary>Answers</summary>\n\n1. No.\n2. **Right.** Yes.\n\n</details>",
+        ),
     ],
 )
 def test_directives_become_markdown_that_every_reader_shows(myst: str, markdown: str) -> None:

@@ -30,6 +30,7 @@ _SHEETS = (
     "mystnb*.css",
     "sphinx-design*.css",
     "polyglot.css",
+    "practice.css",
 )
 _ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 # A pattern that begins with letters is found quickly: one pattern for all names takes seven times as long.

@@ -228,7 +228,7 @@ def test_the_header_takes_the_focus_without_moving_the_page(window: Browser, add
 def test_what_is_wide_scrolls_in_its_own_box(window: Browser, address: str) -> None:
     with visit(window, address, viewport={"width": 390, "height": 800}) as seen:
         seen.page.goto("/book/ko/02-heads.html", wait_until="load")
-        for box in (".polyglot-math", ".pst-scrollable-table-container", ".highlight pre"):
+        for box in (".polyglot-math", ".pst-scrollable-table-container", "#long pre"):
             assert seen.page.locator(box).evaluate("e => e.scrollWidth > e.clientWidth + 100"), box
             # What no reader needs in the first moment comes in the second.
             seen.page.locator(f"{box}[tabindex='0']").first.wait_for()
