@@ -27,7 +27,9 @@ _HEADING = re.compile(r"(?:\s*\([^)\n]+\)=\s*\n)*\s*(#+)\s*(.+)")  # perhaps wit
 # Definitions of links and footnotes are known in their own cell only, so a text with some stays one cell.
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
 _NAMES = re.compile(r"\\?[A-Za-z0-9_]+|[-+=<>^]")
-_TOC_ENTRY = re.compile(r"""^(\s*(?:- +)?(?:root|file|glob): +["']?)([^"'#\s]+)""", re.MULTILINE)
+_TOC_ENTRY = re.compile(
+    r"""^(\s*(?:- +)?(?:root|file|glob): +(?:[>|]-?\s+)?["']?)([^"'#\s]+)""", re.MULTILINE
+)
 _SHOWN = re.compile(r"(?!\.|_build$|_toc|_config|README|CHANGELOG|LICENSE)")
 Report = Callable[[str], None]
 
@@ -240,10 +242,8 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
     for above in sorted({above for path in moved for above in path.parents if above.is_relative_to(root)}):
         # Figures, data and other files that pages name by relative paths.
         for path in sorted(above.iterdir()):
-            link, name = (
-                home / path.relative_to(root),
-                re.escape(path.name) + ("/" if path.is_dir() else r"\b"),
-            )
+            link, name = home / path.relative_to(root), re.escape(path.name.removesuffix(".py"))
+            name += "/" if path.is_dir() else r"\b"
             used = _SHOWN.match(path.name) and re.search(rf"(?<![\w.-]){name}", texts)
             if used and not link.exists() and not home.is_relative_to(path):
                 link.parent.mkdir(parents=True, exist_ok=True)

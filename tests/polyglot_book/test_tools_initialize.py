@@ -232,7 +232,7 @@ def test_pages_of_a_translation(book: Path, tmp_path: Path, capsys: pytest.Captu
 
 def test_a_book_for_the_engine_of_myst(tmp_path: Path) -> None:
     (tmp_path / "myst.yml").write_text(
-        "version: 1\nproject:\n  title: Waves\n  toc:\n    - file: intro.md\n    - title: Part\n"
+        "version: 1\nproject:\n  title: Waves\n  toc:\n    - file: >-\n        intro.md\n    - title: Part\n"
         "      children:\n        - file: sines.md\nsite:\n  template: book-theme\n"
     )
     (tmp_path / "intro.md").write_text("# Waves\n")
