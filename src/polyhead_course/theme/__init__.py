@@ -64,6 +64,7 @@ def complete_page(
     if "body" in context:
         # Links first: they need markup that is removed then.
         context["body"] = markup.simplify(names.link_code(app, pagename, context["body"], doctree))
+        figures.write_embeds(app, pagename, context)
 
 
 # Sphinx event: build-finished
