@@ -34,6 +34,8 @@ _MESSAGES = (
     "Color mode: %s", "Light", "Dark", "System Settings",
     "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
+    "Save or share this figure", "Save as SVG", "Save as PNG", "Copy link", "Copy embed code", "Saved.",
+    "It could not be saved.",
 )  # fmt: skip
 
 add_translations(_HERE / "strings")
