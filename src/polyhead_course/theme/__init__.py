@@ -84,6 +84,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         write_stylesheet(app)
     if app.config.polyglot_live:
         figures.copy_modules(Path(app.srcdir, app.config.polyglot_live), Path(app.outdir, "_static"))
+    root_files.write_offline(app)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

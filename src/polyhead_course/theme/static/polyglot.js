@@ -260,6 +260,18 @@
       box.addEventListener("scroll", () => edge(box), { passive: true });
       sizes.observe(box);
     }
+    // The site as an app, and without a network.
+    const keep = find(".polyglot-keep");
+    if (keep && isSecureContext && navigator.serviceWorker && location.protocol !== "file:") {
+      const button = keep.firstElementChild;
+      const offline = (what) => import(new URL("offline.js", here)).then((module) => module[what](button), () => {});
+      keep.hidden = false;
+      button.addEventListener("click", () => offline("open"));
+      if (navigator.serviceWorker.controller) offline("look");
+      const app = Object.assign(document.createElement("link"), { rel: "manifest" });
+      app.href = new URL(`../offline/${root.lang}.webmanifest`, here);
+      document.head.append(app);
+    }
     if (up) {
       addEventListener("scroll", () => { up.hidden = scrollY < 2 * innerHeight; }, { passive: true });
     }
