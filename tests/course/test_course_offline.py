@@ -1,4 +1,4 @@
-"""A language of the course that a browser keeps: read, searched and moved without a network, at a subfolder's address."""
+"""A language of the course that a browser keeps: read, searched and moved without a network."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import Browser, serve
 
+DONE = "已保存在這個瀏覽器裡，沒有網路也能開啟。"
+FAILED = "This did not work: there is no network, or no room."
 KEPT = "async () => (await caches.keys()).map(name => name.split(' ').slice(1))"
 
 
@@ -52,13 +54,21 @@ def test_the_list_has_what_its_pages_load_and_nothing_of_another_language(site: 
     for code in ("en", "zh-TW", "zh-CN", "ko"):
         files = json.loads((site / "offline" / f"{code}.json").read_text(encoding="utf-8"))["files"]
         assert all((site / path).stat().st_size == size for path, (_, size) in files.items())
-        codes = {path.split("/")[1] for path in files if path.startswith(("book/", "pagefind/")) and path.count("/") > 1}
+        codes = {
+            path.split("/")[1]
+            for path in files
+            if path.startswith(("book/", "pagefind/")) and path.count("/") > 1
+        }
         assert codes == {code, "none"}
         wanted = {f"book/{code}/{path.name}" for path in (site / "book" / code).glob("*.html")}
-        assert wanted | {"_static/site.css", "_static/search.js", "_static/figures/live/model.js"} <= set(files)
+        assert wanted | {"_static/site.css", "_static/search.js", "_static/figures/live/model.js"} <= set(
+            files
+        )
         for path in wanted:
             html = (site / path).read_text(encoding="utf-8")
-            for href in re.findall(r'<(?:link rel="stylesheet" href|script[^>]* src)="\.\./\.\./([^"]+)"', html):
+            for href in re.findall(
+                r'<(?:link rel="stylesheet" href|script[^>]* src)="\.\./\.\./([^"]+)"', html
+            ):
                 assert href in files, f"{path}: {href}"
 
 
@@ -72,7 +82,7 @@ def test_a_language_is_kept_read_without_a_network_renewed_and_removed(published
         expect(page.locator(".polyglot-keep-dialog")).to_contain_text(f"{files['bytes'] / 1e6:.1f} MB")
         assert page.evaluate(KEPT) == []  # the size is said before anything is loaded
         button(page, "保存")
-        expect(page.locator(".polyglot-keep-dialog [role=status]")).to_have_text("已保存在這個瀏覽器裡，沒有網路也能開啟。", timeout=60_000)
+        expect(page.locator(".polyglot-keep-dialog [role=status]")).to_have_text(DONE, timeout=60_000)
         assert page.evaluate(KEPT) == [["/course/", "zh-TW", files["version"]]]
         page.wait_for_function("navigator.serviceWorker.controller")
 
@@ -103,10 +113,10 @@ def test_a_language_is_kept_read_without_a_network_renewed_and_removed(published
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{base}/course/book/zh-TW/02-masks.html")
         news = page.locator(".polyglot-news")
-        expect(news).to_contain_text("有新版本：0.1 MB。")
+        expect(news).to_contain_text("有新版本：0.1 MB。", timeout=60_000)
         asked.clear()
         news.get_by_role("button", name="更新").click()
-        expect(page.locator(".polyglot-keep-dialog [role=status]")).to_have_text("已保存在這個瀏覽器裡，沒有網路也能開啟。", timeout=60_000)
+        expect(page.locator(".polyglot-keep-dialog [role=status]")).to_have_text(DONE, timeout=60_000)
         assert page.evaluate(KEPT) == [["/course/", "zh-TW", "0123456789abcdef"]]
         pages = [url for url in asked if url.endswith(".html")]
         assert pages == [f"{base}/course/book/zh-TW/02-masks.html"]  # only what has changed
@@ -122,7 +132,7 @@ def test_what_breaks_off_leaves_nothing(published: Path, reader: Page) -> None:
         reader.route("**/01-single-head.html", lambda route: route.abort())
         ask(reader)
         button(reader, "Keep")
-        expect(reader.locator(".polyglot-keep-dialog [role=status]")).to_have_text("This did not work: there is no network, or no room.", timeout=60_000)
+        expect(reader.locator(".polyglot-keep-dialog [role=status]")).to_have_text(FAILED, timeout=60_000)
         assert reader.evaluate(KEPT) == []
         reader.unroute("**/01-single-head.html")
 

@@ -80,14 +80,14 @@ def write_offline(app: Sphinx) -> None:
             with Image.open(path) as picture:
                 size = "{}x{}".format(*picture.size)
         icons.append({"src": f"../{name}", "sizes": size})
-    shared = ("index.html", "*.svg", "*.png", f"{pages.folder}/*.html", "_static/**/*", "_images/*", "pagefind/none/**/*")
+    shared = ["index.html", "*.svg", "*.png", f"{pages.folder}/*.html", "_static/**/*", "_images/*"]
     for code, language in pages.languages.items():
-        patterns = (*shared, f"{pages.folder}/{code}/**/*", f"pagefind/{code}/**/*")
+        patterns = (*shared, f"{pages.folder}/{code}/**/*", "pagefind/none/**/*", f"pagefind/{code}/**/*")
         paths = {path for each in patterns for path in out.glob(each) if path.is_file() and path.suffix}
-        files = {}
+        files: dict[str, tuple[str, int]] = {}
         for path in sorted(paths):
             content = path.read_bytes()
-            files[path.relative_to(out).as_posix()] = [hashlib.sha256(content).hexdigest()[:16], len(content)]
+            files[path.relative_to(out).as_posix()] = hashlib.sha256(content).hexdigest()[:16], len(content)
         version = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
         kept = {"version": version, "bytes": sum(size for _, size in files.values()), "files": files}
         manifest = {
