@@ -34,6 +34,8 @@ _MESSAGES = (
     "Color mode: %s", "Light", "Dark", "System Settings",
     "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
+    "Save or share this figure", "Save as SVG", "Save as PNG", "Copy link", "Copy embed code", "Saved.",
+    "It could not be saved.",
 )  # fmt: skip
 
 add_translations(_HERE / "strings")
@@ -64,6 +66,7 @@ def complete_page(
     if "body" in context:
         # Links first: they need markup that is removed then.
         context["body"] = markup.simplify(names.link_code(app, pagename, context["body"], doctree))
+        figures.write_embeds(app, pagename, context)
 
 
 # Sphinx event: build-finished
@@ -81,6 +84,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         write_stylesheet(app)
     if app.config.polyglot_live:
         figures.copy_modules(Path(app.srcdir, app.config.polyglot_live), Path(app.outdir, "_static"))
+    root_files.write_offline(app)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

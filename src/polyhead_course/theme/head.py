@@ -28,7 +28,7 @@ _DIGEST = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 _POLICY = (
     f"default-src 'none'; script-src 'self' 'sha256-{_DIGEST}' 'wasm-unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'"
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'"
 )
 # The folder of the pictures that messengers show of pages, and their size.
 CARDS, CARD_SIZE = "cards", (1200, 630)

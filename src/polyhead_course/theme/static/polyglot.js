@@ -223,6 +223,16 @@
     for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-]:not(.polyglot-signature) > .highlight")) {
       if (!code.querySelector(".copybtn")) code.append(button.cloneNode());
     }
+    // Figures can be taken along; pages opened as files load no module.
+    for (const figure of location.protocol === "file:" ? [] : all(".cell_output > :is(svg.polyglot-figure, .polyglot-live)")) {
+      const take = document.createElement("button");
+      const label = words["Save or share this figure"];
+      Object.assign(take, { type: "button", className: "polyglot-take", title: label, ariaLabel: label, ariaExpanded: "false" });
+      take.innerHTML = '<i class="fa-solid fa-share-nodes"></i>';
+      take.addEventListener("click", () => import(new URL("take.js", here)).then(({ open }) => open(take, words), () => {}));
+      if (figure.matches("svg")) figure.after(take);
+      else figure.append(take);
+    }
     // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
     const boxes = all(".polyglot-math, .pst-scrollable-table-container, .highlight pre, .cell_output > .output pre");
     const fade = (box, hidden) => {
@@ -249,6 +259,18 @@
     for (const box of boxes) {
       box.addEventListener("scroll", () => edge(box), { passive: true });
       sizes.observe(box);
+    }
+    // The site as an app, and without a network.
+    const keep = find(".polyglot-keep");
+    if (keep && isSecureContext && navigator.serviceWorker && location.protocol !== "file:") {
+      const button = keep.firstElementChild;
+      const offline = (what) => import(new URL("offline.js", here)).then((module) => module[what](button), () => {});
+      keep.hidden = false;
+      button.addEventListener("click", () => offline("open"));
+      if (navigator.serviceWorker.controller) offline("look");
+      const app = Object.assign(document.createElement("link"), { rel: "manifest" });
+      app.href = new URL(`../offline/${root.lang}.webmanifest`, here);
+      document.head.append(app);
     }
     if (up) {
       addEventListener("scroll", () => { up.hidden = scrollY < 2 * innerHeight; }, { passive: true });
