@@ -6,7 +6,8 @@ The commands are listed by `polyglot --help`. In a notebook of the book, `overvi
 
 Main modules: `config` (settings), `chapters` and `markdown` (reading), `translations` (stale and missing
 cells), `wording` (terms and writing systems), `checks` (all checks), `freshness` (which notebooks are
-outdated), `execution` and `notebooks` (making them), `initialize` (books of others), `po` (translators' files).
+outdated), `execution` and `notebooks` (making them), `initialize` (books of others),
+`po` (translators' files).
 """
 
 from polyglot_book.contents import overview
