@@ -157,6 +157,7 @@ def test_a_language_is_begun_and_everything_in_it_waits(
     ]
     arabic = book / "book/ar/part/sines.md"
     assert "language: julia}\nauthor: {name: [A, B]}\n---" in arabic.read_text()
+    assert "```{code-cell}\n---\nid: sines-code-3\ntags: [hide-output]\n---\nz = 3" in arabic.read_text()
     assert (book / "book/ar/images/wave.png").read_text() == "png"
     toc = yaml.safe_load((book / "_toc.yml").read_text())
     assert [part["chapters"] for part in toc["parts"]] == [
