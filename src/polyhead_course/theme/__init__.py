@@ -12,6 +12,7 @@ from sphinx.config import Config
 
 from polyhead_course.theme import (
     figures,
+    glance,
     internals,
     language_choice,
     markup,
@@ -110,6 +111,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", finish, priority=900)  # after the themes (500), which write style sheets
 
     app.add_post_transform(figures.InlineFigures)
+    app.add_post_transform(glance.FirstGlance)
     app.add_post_transform(markup.MarkChineseWords)
     app.add_post_transform(markup.NameRows)
     app.add_post_transform(names.LinkNames)
