@@ -223,21 +223,15 @@
     for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-]:not(.polyglot-signature) > .highlight")) {
       if (!code.querySelector(".copybtn")) code.append(button.cloneNode());
     }
-    // Where lines wrap, each of a box that has longer ones is an element: a sign is beside its second row.
+    // On a narrow page lines of code and formulas wrap.
     const narrow = matchMedia("(max-width: 48rem)");
-    const lines = () => {
-      for (const pre of narrow.matches ? all("article pre:not(:has(.polyglot-line))") : []) {
-        const open = [];
-        pre.innerHTML = pre.innerHTML.split("\n").map((line) => {
-          const before = open.join("");
-          for (const [tag, end] of line.matchAll(/<(\/?)[a-z][^>]*>/g)) end ? open.pop() : open.push(tag);
-          const after = open.map((tag) => `</${tag.match(/[a-z]+/)[0]}>`).reverse().join("");
-          return line && `<span class="polyglot-line">${before}${line}${after}</span>`;
-        }).join("\n");
-      }
-    };
-    lines();
-    narrow.addEventListener("change", lines);
+    const wrap = () => narrow.matches && import(new URL("narrow.js", here)).then(({ breakFormula, markLines }) => {
+      all("article pre:not(:has(.polyglot-line))").forEach(markLines);
+      all(".polyglot-math").forEach(breakFormula);
+    }, () => { /* a page opened as a file: they wrap without a sign, or scroll */ });
+    wrap();
+    narrow.addEventListener("change", wrap);
+    document.addEventListener("toggle", wrap, true);  // what was folded had no width
     // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
     const boxes = all(".polyglot-math, .pst-scrollable-table-container, .highlight pre, .cell_output > .output pre");
     const fade = (box, hidden) => {
