@@ -35,6 +35,7 @@ _MESSAGES = (
     "Color mode: %s", "Light", "Dark", "System Settings",
     "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
+    "Print", "Whole chapter", "Name", "Date",
 )  # fmt: skip
 
 add_translations(_HERE / "strings")

@@ -1,6 +1,6 @@
 """The links of a page: downloads in its header, in its footer licences, citation and reports of errors.
 
-The downloads are the page's notebook, a copy for students, links to Colab and Binder, on the published site
+The downloads are the page's notebook, a copy for students, its exercises on a sheet of paper, links to Colab and Binder, on the published site
 also the slides of the chapter, all figures, and the PDF. The copies
 are in a folder of the site. `make pages` publishes this folder also as the branch of the same name, since
 Colab opens notebooks only from a repository; Binder runs the repository itself.
@@ -57,6 +57,8 @@ def downloads_of(app: Sphinx, pagename: str) -> list[Entry]:
     if path.suffix == ".ipynb" and pagename != pages.home(own):
         names = _write_copies(app, pages, own, path)
         entries += [Entry(label, f"{root}{_FOLDER}/{name}", name) for label, name in names.items()]
+        if len(names) > 1:  # it has exercises
+            entries.append(Entry(translate("Exercises to print"), "?sheet"))
         if published:
             entries += _launch_links(app.config, own, path.stem, entries[0].filename)
     if published:

@@ -15,25 +15,29 @@ export const markLines = (pre) => {
   }).join("\n");
 };
 
-const RELATION = /^[=≈≤≥<>→⇒∈∼]$/;
-const OPERATOR = /^[+−⋅⊙×]$/;
+// Where a formula may be cut: at the wide space between two statements, then also before a relation, then before an operator.
+const SIGNS = [/^$/, /^[=≈≤≥<>→⇒∈∼]$/, /^[=≈≤≥<>→⇒∈∼+−⋅⊙×]$/];
 
-// The parts of a formula, outside of its parentheses: each but the first begins with such a sign, or follows a comma.
-const partsOf = (children, sign) => {
-  const parts = [[]];
+// The statements of a formula, each a list of parts, each a list of elements. Nothing is cut within parentheses.
+const statementsOf = (children, signs) => {
+  const statements = [[[]]];
   let depth = 0;
   for (const child of children) {
     const text = child.localName === "mo" ? child.textContent : "";
-    if (!depth && sign.test(text) && parts.at(-1).length) parts.push([]);
+    if (!depth && child.localName === "mspace" && parseFloat(child.getAttribute("width")) >= 1) {
+      statements.push([[]]);
+      continue;
+    }
+    const parts = statements.at(-1);
+    if (!depth && text && signs.test(text) && parts.at(-1).length) parts.push([]);
     parts.at(-1).push(child);
     if (/^[([{]$/.test(text)) depth += 1;
     if (/^[)\]}]$/.test(text)) depth -= 1;
-    if (!depth && (text === "," || (child.localName === "mspace" && parseFloat(child.getAttribute("width")) >= 1))) parts.push([]);
   }
-  return parts.filter((part) => part.length);
+  return statements.map((parts) => parts.filter((part) => part.length));
 };
 
-// A formula of several parts is flowed like words; what is still wider than its box becomes smaller, and scrolls at last.
+// A formula of several parts flows like words; what is still wider than its box becomes smaller, and scrolls at last.
 export const breakFormula = (box) => {
   const isWide = () => box.scrollWidth > box.clientWidth + 1;
   const whole = box.querySelector(":scope > math");
@@ -42,18 +46,22 @@ export const breakFormula = (box) => {
   const row = document.createElement("span");
   row.setAttribute("role", "img");
   row.setAttribute("aria-label", whole.getAttribute("alttext"));
-  for (const signs of [RELATION, new RegExp(`${RELATION.source}|${OPERATOR.source}`)]) {
-    const parts = partsOf(children, signs);
-    if (parts.length < 2 || !isWide()) continue;
-    row.replaceChildren(...parts.flatMap((part) => {
-      const math = whole.cloneNode(false);
-      math.removeAttribute("display");
-      math.setAttribute("displaystyle", "true");
-      // A sign that begins a row keeps its spaces.
-      if (part[0].localName === "mo" && part.length > 1 && signs.test(part[0].textContent)) part[0].setAttribute("form", "infix");
-      math.append(...part);
-      return [math, " "];
-    }));
+  const piece = (part) => {
+    const math = whole.cloneNode(false);
+    math.removeAttribute("display");
+    math.setAttribute("displaystyle", "true");
+    // A sign that begins a row keeps its spaces.
+    if (part[0].localName === "mo" && part.length > 1 && SIGNS[2].test(part[0].textContent)) part[0].setAttribute("form", "infix");
+    math.append(...part);
+    return math;
+  };
+  for (const signs of SIGNS) {
+    const statements = statementsOf(children, signs);
+    if (statements.flat().length < 2 || !isWide()) continue;
+    row.replaceChildren(...statements.flatMap((parts, number) => [
+      ...(number ? [signs === SIGNS[0] ? "\u2003 " : document.createElement("br")] : []),
+      ...parts.flatMap((part) => [piece(part), " "]),
+    ]));
     box.replaceChildren(row);
   }
   if (isWide()) box.style.fontSize = `${Math.max(0.7, box.clientWidth / box.scrollWidth)}em`;

@@ -212,6 +212,8 @@
   }, { rootMargin: "50%" });
   for (const figure of all("[data-live]")) near.observe(figure);
 
+  if (new URLSearchParams(location.search).has("sheet")) import(new URL("sheet.js", here)).then((sheet) => sheet.show(words));
+
   // What no reader needs in the first moment.
   later(() => {
     // Code can be copied.
