@@ -100,6 +100,13 @@
     search();
   });
   find(".polyglot-print")?.addEventListener("click", () => print());
+  for (const link of all(".polyglot-download a[download$='.ipynb']")) {
+    link.addEventListener("click", (event) => {
+      if (!link.href.startsWith("http")) return;
+      event.preventDefault();
+      import(new URL("notebook.js", here)).then(({ download }) => download(link)).catch(() => { location.href = link.href; });
+    });
+  }
   const full = find(".polyglot-fullscreen");
   if (full && document.fullscreenEnabled) {
     full.hidden = false;
