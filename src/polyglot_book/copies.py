@@ -152,7 +152,8 @@ def install_code(package: str, arguments: Sequence[str], wheels: str = "") -> st
         %pip install -q polyhead==0.1.0
         %pip install -q --no-deps d2l
     """
-    lines = ["import importlib.util", *(["from pathlib import Path", "", f"wheels = {wheels}"] if wheels else [""])]
+    lines = ["import importlib.util"]
+    lines += ["from pathlib import Path", "", f"wheels = {wheels}"] if wheels else [""]
     lines += [f"if importlib.util.find_spec({package!r}) is None:"]
     lines += [f"    %pip install -q {each}" for each in arguments]
     return "\n".join(lines)

@@ -29,7 +29,7 @@ _TEMPLATES = Environment(
 
 
 def glance(data: Mapping[str, Any]) -> str:
-    """Write the picture of a translation: `source_tokens`, `target_tokens` and `weights`, a row for each of these."""
+    """Write the picture of a translation, from its two lists of tokens and its rows of weights."""
     words, written = data["source_tokens"], data["target_tokens"]
     widths = [len(word) * _LETTER + _PADDING for word in words]
     left = (_WIDTH - sum(widths) - _GAP * (len(words) - 1)) / 2

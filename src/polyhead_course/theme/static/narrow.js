@@ -2,7 +2,7 @@
 "use strict";
 
 // Each line of a listing becomes an element, beside whose second row the style sheet puts the sign.
-export const markLines = (pre) => {
+const markLines = (pre) => {
   const open = [];
   pre.innerHTML = pre.innerHTML.split("\n").map((line) => {
     const before = open.join("");
@@ -38,7 +38,7 @@ const statementsOf = (children, signs) => {
 };
 
 // A formula of several parts flows like words; what is still wider than its box becomes smaller, and scrolls at last.
-export const breakFormula = (box) => {
+const breakFormula = (box) => {
   const isWide = () => box.scrollWidth > box.clientWidth + 1;
   const whole = box.querySelector(":scope > math");
   if (!whole || box.style.fontSize || !isWide()) return;
@@ -66,3 +66,20 @@ export const breakFormula = (box) => {
   }
   if (isWide()) box.style.fontSize = `${Math.max(0.7, box.clientWidth / box.scrollWidth)}em`;
 };
+
+// A formula that is seen keeps its rows until it is out of view: nothing moves under the reader's eyes.
+const unseen = new IntersectionObserver((changes) => {
+  for (const { isIntersecting, target } of changes) {
+    if (isIntersecting || !target.clientWidth) continue;
+    breakFormula(target);
+    unseen.unobserve(target);
+  }
+});
+
+export const wrap = () => {
+  document.querySelectorAll("article pre:not(:has(.polyglot-line))").forEach(markLines);
+  for (const box of document.querySelectorAll(".polyglot-math")) unseen.observe(box);
+};
+
+// What was folded had no width.
+document.addEventListener("toggle", ({ target }) => target.querySelectorAll(".polyglot-math").forEach(breakFormula), true);

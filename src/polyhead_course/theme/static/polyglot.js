@@ -234,13 +234,10 @@
     }
     // On a narrow page lines of code and formulas wrap.
     const narrow = matchMedia("(max-width: 48rem)");
-    const wrap = () => narrow.matches && import(new URL("narrow.js", here)).then(({ breakFormula, markLines }) => {
-      all("article pre:not(:has(.polyglot-line))").forEach(markLines);
-      all(".polyglot-math").forEach(breakFormula);
-    }, () => { /* a page opened as a file: they wrap without a sign, or scroll */ });
+    const wrap = () => narrow.matches && import(new URL("narrow.js", here)).then((module) => module.wrap(),
+      () => { /* a page opened as a file: lines wrap without a sign, and formulas scroll */ });
     wrap();
     narrow.addEventListener("change", wrap);
-    document.addEventListener("toggle", wrap, true);  // what was folded had no width
     // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
     const boxes = all(".polyglot-math, .pst-scrollable-table-container, .highlight pre, .cell_output > .output pre");
     const fade = (box, hidden) => {
