@@ -12,6 +12,7 @@ from sphinx.config import Config
 
 from polyhead_course.theme import (
     figures,
+    glance,
     internals,
     language_choice,
     markup,
@@ -36,6 +37,7 @@ _MESSAGES = (
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
     "Save or share this figure", "Save as SVG", "Save as PNG", "Copy link", "Copy embed code", "Saved.",
     "It could not be saved.",
+    "Print", "Whole chapter", "Name", "Date",
 )  # fmt: skip
 
 add_translations(_HERE / "strings")
@@ -114,6 +116,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", finish, priority=900)  # after the themes (500), which write style sheets
 
     app.add_post_transform(figures.InlineFigures)
+    app.add_post_transform(glance.FirstGlance)
     app.add_post_transform(markup.MarkChineseWords)
     app.add_post_transform(markup.NameRows)
     app.add_post_transform(names.LinkNames)

@@ -100,6 +100,13 @@
     search();
   });
   find(".polyglot-print")?.addEventListener("click", () => print());
+  for (const link of all(".polyglot-download a[download$='.ipynb']")) {
+    link.addEventListener("click", (event) => {
+      if (!link.href.startsWith("http")) return;
+      event.preventDefault();
+      import(new URL("notebook.js", here)).then(({ download }) => download(link)).catch(() => { location.href = link.href; });
+    });
+  }
   const full = find(".polyglot-fullscreen");
   if (full && document.fullscreenEnabled) {
     full.hidden = false;
@@ -212,6 +219,8 @@
   }, { rootMargin: "50%" });
   for (const figure of all("[data-live]")) near.observe(figure);
 
+  if (new URLSearchParams(location.search).has("sheet")) import(new URL("sheet.js", here)).then((sheet) => sheet.show(words));
+
   // What no reader needs in the first moment.
   later(() => {
     // Code can be copied.
@@ -233,6 +242,12 @@
       if (figure.matches("svg")) figure.after(take);
       else figure.append(take);
     }
+    // On a narrow page lines of code and formulas wrap.
+    const narrow = matchMedia("(max-width: 48rem)");
+    const wrap = () => narrow.matches && import(new URL("narrow.js", here)).then((module) => module.wrap(),
+      () => { /* a page opened as a file: lines wrap without a sign, and formulas scroll */ });
+    wrap();
+    narrow.addEventListener("change", wrap);
     // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
     const boxes = all(".polyglot-math, .pst-scrollable-table-container, .highlight pre, .cell_output > .output pre");
     const fade = (box, hidden) => {
