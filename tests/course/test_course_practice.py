@@ -19,12 +19,12 @@ from polyhead_course.exercises.checks.verdict import code_of
 from tests.browser import visit
 
 # Whether a chapter may be without questions and hints.
-STRICT = False
+STRICT = True
 # Titles of question, answers and hint, and how the right answer begins.
 TITLES = {
     "en": ("Question {}: ", "Answers to question {}", "Hint {}", "Right."),
-    "zh-TW": ("第 {} 題：", "第 {} 題的解答", "提示 {}", "正確。"),
-    "zh-CN": ("第 {} 题：", "第 {} 题的答案", "提示 {}", "正确。"),
+    "zh-TW": ("第 {} 題：", "第 {} 題的解答", "提示 {}", "正確"),
+    "zh-CN": ("第 {} 题：", "第 {} 题的答案", "提示 {}", "正确"),
     "ko": ("문제 {}: ", "문제 {}의 답", "힌트 {}", "정답입니다."),
 }
 PARSER = MarkdownIt("commonmark").use(colon_fence_plugin)
