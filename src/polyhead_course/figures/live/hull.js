@@ -55,7 +55,7 @@ export const render = ({ model, el }) => {
   plane.append(output);
 
   // The controls
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
   listen(queries, (query) => change(begin(query)));
   const setScores = rows.score.map((input, key) => slider(input, (number) =>
     change({ scores: now.scores.map((each, other) => (other === key ? number : each)) })));
