@@ -101,8 +101,8 @@ PATH = """states => states.map(([bug, sizes]) => {
   select.selectedIndex = bug;
   select.dispatchEvent(new Event("change"));
   const stages = [...body.querySelectorAll(".live-window > :first-child > .live-stage")];
-  const cells = stages.map((stage) => [...stage.querySelectorAll(".live-cell")].map((cell) => cell.textContent));
-  return [cells, body.querySelector(".live-now").innerText];
+  const textsOf = (stage) => [...stage.querySelectorAll(".live-cell")].map((cell) => cell.textContent);
+  return [stages.map(textsOf), body.querySelector(".live-now").innerText];
 })"""
 
 
@@ -135,7 +135,8 @@ def test_the_clocks_with_a_bug_turn_as_the_clinics_decoder(
         kind = planted.CLASSES[bug]
         for (m, n), said in zip(places, results, strict=True):
             # The query's token is new, and m tokens are in the cache.
-            cache: Any = SimpleNamespace(length=m, mask=None)
+            cache = polyhead.DecoderCache(2)
+            planted.planted_decoder()(torch.zeros(1, m).long(), cache=cache)
             new = kind.locate(decoder, torch.zeros(1, 1).long(), None, cache, None)
             assert new.item() == (0 if bug == "cache_positions" else m)
             turned, _ = kind.rotate(decoder, query, key, new.flatten())
@@ -168,7 +169,8 @@ def _decoded(seen: Visit, cache: int) -> list[tuple[list[float], list[float]]]:
 
 DECODING = """cache => [1, 2].flatMap((bug) => [1, 2].map((step) => {
   const body = document.querySelector("[data-live=decoding] .polyglot-live-body");
-  const [moves, ways, layers, heads] = [...body.querySelectorAll(".live-buttons")].map((each) => each.children);
+  const groups = [...body.querySelectorAll(".live-buttons")].map((each) => each.children);
+  const [moves, ways, layers, heads] = groups;
   moves[2].click();
   for (let number = 0; number < step; number++) moves[1].click();
   ways[cache].click();
@@ -226,8 +228,9 @@ ATLAS = """async heads => {
     select.dispatchEvent(new Event("change"));
     cells[head][layer].click();
     await new Promise((done) => setTimeout(done, 150));
+    const share = (tile) => parseFloat(tile.style.getPropertyValue("--live-share"));
     shown.push([...body.querySelectorAll(".live-look")].map((line) =>
-      [...line.querySelectorAll(".live-tile")].map((tile) => parseFloat(tile.style.getPropertyValue("--live-share")))));
+      [...line.querySelectorAll(".live-tile")].map(share)));
   }
   return shown;
 }"""

@@ -25,7 +25,8 @@ def atlas() -> Explorable:
     """The figure `plots.head_atlas` of SmolLM2, in which a head shows its weights in six texts.
 
     It begins with the head that copies most. Two of the texts are in the reader's language. The weights of
-    the other heads lie in files, one for each text, which the page loads when the reader asks for them; so do those of the first text with a bug planted in the model.
+    the other heads lie in files, one for each text, which the page loads when the reader asks for them;
+    so do those of the first text with a bug planted in the model.
 
     >>> figure = atlas()
     >>> figure.data["head"], figure.data["kinds"][18][6], len(figure.data["texts"])

@@ -16,7 +16,8 @@ from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.drawing import to_array
 
 _LABELS = (
-    "mask", "query", "key", "mask.causal", "live.true_attend", "live.true_hide", "live.added", "live.hide_nothing",
+    "mask", "query", "key", "mask.causal", "live.true_attend", "live.true_hide", "live.added",
+    "live.hide_nothing",
     "live.hide_last", "live.cell", "live.blind", "live.cell_blind", "live.libraries", "live.no_length",
     "live.mask_grid", "live.with_bug", "live.clinic",
 )  # fmt: skip

@@ -34,5 +34,6 @@ def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> E
     """
     return Explorable(
         "path", plots.transpose_path(X, num_heads), labels=_LABELS, X=to_array(X).tolist(),
-        num_heads=num_heads, colours=list(HEAD_COLOURS[:4]), bugs=with_bugs("path", "view", "entries_before_heads", "view_back"),
+        num_heads=num_heads, colours=list(HEAD_COLOURS[:4]),
+        bugs=with_bugs("path", "view", "entries_before_heads", "view_back"),
     )  # fmt: skip
