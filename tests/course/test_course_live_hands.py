@@ -164,11 +164,11 @@ def test_hands_drag_the_output_and_the_values(window: Browser, address: str) -> 
         seen.page.wait_for_url("**&v=*")
         state = seen.page.evaluate("location.hash")
         output.focus()
-        seen.page.keyboard.press("ArrowRight")
+        seen.page.keyboard.press("ArrowLeft")
         further = numbers(output.get_attribute("aria-valuetext") or "")
-        assert further == pytest.approx([shown[0] + 0.1, shown[1]], abs=0.002)
+        assert further == pytest.approx([shown[0] - 0.1, shown[1]], abs=0.002)
         assert seen.problems() == []
-    with visit(window, address) as seen:
+    with visit(window, address) as seen:  # the state of the address is that before the last key
         come_near(seen, "hull", state=state)
         now = seen.page.locator("[data-live=hull] .live-now").inner_text()
         assert numbers(now)[:2] == pytest.approx(shown, abs=2e-4)
