@@ -54,7 +54,7 @@ export const render = ({ model, el }) => {
   listen(all("form button[type=button]"), (number) => [another, () => { model.save({}); arrive(); }][number]());
 
   // The answer, the weights that are seen, and the heads that work
-  const result = announcer(find(".live-answer"));
+  const result = announcer(find(".live-answer"), model);
   const right = find(".live-right").firstElementChild;
   const [fetchIt, note] = [find(".live-load button"), find("[role=status]")];
   fetchIt.onclick = () => answer(false);
@@ -74,7 +74,7 @@ export const render = ({ model, el }) => {
     const row = cells.findIndex((line) => line.includes(target));
     if (row >= 0 && pointerType === "mouse") choose(row, cells[row].indexOf(target));
   };
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
 
   const rowsSeen = () => {
     if (!shown.cross) return data.weights;
