@@ -14,11 +14,14 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 from polyglot_book.ipynb import NotebookError, parse_notebook
 from sphinx_polyglot.internals import code_cells, publish_anchors
+from sphinx_polyglot.pages import Pages
 
 LOGGER = logging.getLogger(__name__)
 
@@ -121,6 +124,53 @@ class AnchorCells(SphinxTransform):
                     count += 1
                 self._register(identifier, section, section[0].astext())
                 self._replace_ids(section, identifier)
+
+
+# Sphinx event: env-updated
+def share_anchors(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Give the headings of a translated page the anchors of the reference, if both have the same headings.
+
+    A heading's own anchor is made from its text, which differs by language. It leads to the heading, too.
+    """
+    pages, changed = Pages.from_config(app.config), []
+    for docname in sorted(env.found_docs):
+        reference = pages.counterpart(docname, pages.reference, env.found_docs)
+        if reference in (None, docname):
+            continue
+        own, others = [list(env.tocs[each].findall(nodes.reference)) for each in (docname, reference)]
+        anchors = [[each["anchorname"] for each in entries] for entries in (own, others)]
+        if anchors[0] == anchors[1] or [*map(_depth, own)] != [*map(_depth, others)]:
+            continue
+        if all(
+            anchors[0].index(each) == number for number, each in enumerate(anchors[1]) if each in anchors[0]
+        ):
+            changed.append(docname)
+            for entry, anchor in zip(own, anchors[1], strict=True):
+                entry["anchorname"] = anchor
+    return changed
+
+
+def _depth(node: nodes.Node) -> int:
+    return 1 + _depth(node.parent) if node.parent else 0
+
+
+class ShareAnchors(SphinxPostTransform):
+    """Write the anchors of the page's contents at its headings."""
+
+    default_priority = 2
+
+    def run(self, **kwargs: Any) -> None:
+        """Put the anchor before the heading's own ones."""
+        entries = list(self.env.tocs[self.env.docname].findall(nodes.reference))
+        sections = list(self.document.findall(nodes.section))
+        for section, entry in zip(sections, entries, strict=False) if len(sections) == len(entries) else ():
+            anchor = entry["anchorname"].removeprefix("#")
+            if (
+                anchor
+                and anchor != section["ids"][0]
+                and (anchor in section["ids"] or anchor not in self.document.ids)
+            ):
+                section["ids"] = [anchor, *(each for each in section["ids"] if each != anchor)]
 
 
 def _is_mark(node: nodes.Node) -> bool:
