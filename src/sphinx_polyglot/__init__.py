@@ -64,7 +64,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-get-outdated", fallback.outdated)
     app.connect("env-before-read-docs", inventories.prepare)
     app.connect("env-purge-doc", inventories.forget)
-    app.connect("env-merge-info", inventories.merge)
     # First, since other handlers may translate words of the page.
     app.connect("source-read", navigation.set_page_language, priority=0)
     app.connect("source-read", anchors.mark_cells)

@@ -17,13 +17,14 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 
 from sphinx_polyglot.internals import replace_doctree
+from sphinx_polyglot.inventories import using
 from sphinx_polyglot.pages import Pages
 
 _CLASS = "polyglot-untranslated"
 
 
 class Environment(BuildEnvironment):
-    """An environment in which a page may have the source of another page."""
+    """An environment of several languages, in which a page may have the source of another page."""
 
     polyglot_fallbacks: frozenset[str] = frozenset()
     polyglot_changed: frozenset[str] = frozenset()
@@ -69,6 +70,15 @@ class Environment(BuildEnvironment):
             if counterpart and {current, counterpart} & self.polyglot_fallbacks:
                 return counterpart
         return docname
+
+    def merge_info_from(self, docnames: list[str], other: BuildEnvironment, app: Sphinx) -> None:
+        """Add what another process has read, one language after the other."""
+        pages = Pages.from_config(app.config)
+        for language in pages.languages.values():
+            home = pages.home(language)
+            own = [each for each in docnames if (pages.language_of(each) or pages.reference) == language]
+            with using(self, home), using(other, home):
+                super().merge_info_from(own, other, app)
 
 
 # Sphinx event: builder-inited

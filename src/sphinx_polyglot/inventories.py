@@ -62,7 +62,7 @@ def use(env: BuildEnvironment, docname: str = "") -> None:
     names = env.config.polyglot_registries
     stored[old] = {**env.domaindata, **{name: vars(env).pop(name) for name in names if name in vars(env)}}
     new = stored[code]
-    env.domaindata.update({domain.name: new[domain.name] for domain in env.domains.values()})
+    env.domaindata.update({name: new[name] for name in env.domaindata})
     for domain in env.domains.values():
         domain.data = new[domain.name]
     vars(env).update({name: new[name] for name in names if name in new})
@@ -92,20 +92,6 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
             entries = vars(env).get(name, {})
             for key in [key for key, entry in entries.items() if entry.get("docname") == docname]:
                 del entries[key]
-
-
-# Sphinx event: env-merge-info
-def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    """Add what another process has read; the data of the reference are added by Sphinx."""
-    pages = Pages.from_config(app.config)
-    for language in list(pages.languages.values())[1:]:
-        data = getattr(other, _STORED)[language.code]
-        with using(env, pages.home(language)):
-            for domain in env.domains.values():
-                domain.merge_domaindata(list(docnames), data[domain.name])
-            for name in app.config.polyglot_registries:
-                new = {key: each for key, each in data.get(name, {}).items() if each["docname"] in docnames}
-                vars(env).setdefault(name, {}).update(new)
 
 
 # Sphinx event: env-updated
