@@ -27,6 +27,8 @@ LOGGER = logging.getLogger(__name__)
 
 _MARK = "polyglot-cell:"
 _METADATA = "polyglot_cell"
+# In the metadata of a page: anchor of a heading -> anchor of the same heading in the reference language.
+_SHARED = "polyglot_shared_anchors"
 # Nodes whose id Sphinx writes into the HTML; other nodes get an empty target before them.
 _BLOCKS = (nodes.section, nodes.paragraph, nodes.Sequential, nodes.block_quote, nodes.table, nodes.Admonition)
 _INVISIBLE = (nodes.Invisible, nodes.footnote, nodes.system_message)
@@ -134,19 +136,21 @@ def share_anchors(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """
     pages, changed = Pages.from_config(app.config), []
     for docname in sorted(env.found_docs):
-        reference = pages.counterpart(docname, pages.reference, env.found_docs)
-        if reference in (None, docname):
+        reference = pages.counterpart(docname, pages.reference, env.found_docs) or docname
+        own, others = (list(env.tocs[each].findall(nodes.reference)) for each in (docname, reference))
+        old, new = ([each["anchorname"][1:] for each in entries] for entries in (own, others))
+        if old == new or [*map(_depth, own)] != [*map(_depth, others)]:
             continue
-        own, others = [list(env.tocs[each].findall(nodes.reference)) for each in (docname, reference)]
-        anchors = [[each["anchorname"] for each in entries] for entries in (own, others)]
-        if anchors[0] == anchors[1] or [*map(_depth, own)] != [*map(_depth, others)]:
-            continue
-        if all(
-            anchors[0].index(each) == number for number, each in enumerate(anchors[1]) if each in anchors[0]
-        ):
+        # An anchor that leads to something else on the page remains there.
+        taken = env.get_doctree(docname).ids
+        new = [b if b not in taken or a == b else a for a, b in zip(old, new, strict=True)]
+        if old != new:
             changed.append(docname)
-            for entry, anchor in zip(own, anchors[1], strict=True):
-                entry["anchorname"] = anchor
+            renamed, before = dict(zip(old, new, strict=True)), env.metadata[docname].get(_SHARED, {})
+            before = {anchor: renamed.get(each, each) for anchor, each in before.items()}
+            env.metadata[docname][_SHARED] = renamed | before
+            for entry, anchor in zip(own, new, strict=True):
+                entry["anchorname"] = f"#{anchor}" if anchor else ""
     return changed
 
 
@@ -155,21 +159,15 @@ def _depth(node: nodes.Node) -> int:
 
 
 class ShareAnchors(SphinxPostTransform):
-    """Write the anchors of the page's contents at its headings."""
+    """Write the anchors of the reference before the own anchors of headings."""
 
     default_priority = 2
 
     def run(self, **kwargs: Any) -> None:
-        """Put the anchor before the heading's own ones."""
-        entries = list(self.env.tocs[self.env.docname].findall(nodes.reference))
-        sections = list(self.document.findall(nodes.section))
-        for section, entry in zip(sections, entries, strict=False) if len(sections) == len(entries) else ():
-            anchor = entry["anchorname"].removeprefix("#")
-            if (
-                anchor
-                and anchor != section["ids"][0]
-                and (anchor in section["ids"] or anchor not in self.document.ids)
-            ):
+        """Write them."""
+        shared = self.env.metadata[self.env.docname].get(_SHARED, {})
+        for section in self.document.findall(nodes.section) if shared else ():
+            if anchor := next(filter(None, map(shared.get, section["ids"])), ""):
                 section["ids"] = [anchor, *(each for each in section["ids"] if each != anchor)]
 
 

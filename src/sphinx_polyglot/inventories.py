@@ -63,7 +63,7 @@ def use(env: BuildEnvironment, docname: str = "") -> None:
     stored[old] = {**env.domaindata, **{name: vars(env).pop(name) for name in names if name in vars(env)}}
     new = stored[code]
     env.domaindata.update({name: new[name] for name in env.domaindata})
-    for domain in env.domains.values():
+    for domain in env.domains.values() if env.domains else ():  # another process sends none
         domain.data = new[domain.name]
     vars(env).update({name: new[name] for name in names if name in new})
     setattr(env, _IN_USE, code)

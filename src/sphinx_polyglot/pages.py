@@ -64,7 +64,7 @@ class Pages:
 
     def page(self, language: Language, stem: str) -> str:
         """Return the name of a language's page."""
-        return f"{language.code}/{stem}" if self.folder == "." else f"{self.folder}/{language.code}/{stem}"
+        return f"{self.folder}/{language.code}/{stem}"
 
     def home(self, language: Language) -> str:
         """Return the name of a language's first page."""
