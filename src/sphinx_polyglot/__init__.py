@@ -10,9 +10,10 @@ Each page, `book/<code>/<name>`, has the `lang`, the title, the sidebar and the 
 the interface of Sphinx and its themes in that language, anchors that are the cells' ids, and a language
 switcher.
 
-`pages.py` has the settings and finds a page's language, `navigation.py` makes what surrounds a page (sidebar,
-neighbours, switcher, sitemap), `anchors.py` marks the cells of notebooks; `internals.py` changes Sphinx where
-it has no setting for it, and `search.py` writes an index for each language.
+`pages.py` has the settings and finds a page's language, `inventories.py` keeps the labels of each language,
+`fallback.py` fills in the pages that a language lacks, `navigation.py` makes what surrounds a page (sidebar,
+neighbours, switcher, sitemap), `anchors.py` gives cells and headings their anchors, `strings.py` translates
+the interface; `internals.py` changes Sphinx where it has no setting for it.
 """
 
 from __future__ import annotations

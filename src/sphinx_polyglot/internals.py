@@ -19,6 +19,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
+from sphinx.locale import _
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_polyglot.inventories import using
@@ -56,7 +57,7 @@ class _Formats(dict[str, str]):
     def get(self, key: str, default: Any = None) -> Any:
         """Return a format: translated as a whole, or the word before the number."""
         text = super().get(key, default)
-        return _in_any_catalogue(text) or text if text else text
+        return _in_any_catalogue(text) or _(text) if text else text
 
     def __getitem__(self, key: str) -> str:
         """Return a format."""

@@ -63,7 +63,8 @@ def use(env: BuildEnvironment, docname: str = "") -> None:
     stored[old] = {**env.domaindata, **{name: vars(env).pop(name) for name in names if name in vars(env)}}
     new = stored[code]
     env.domaindata.update({name: new[name] for name in env.domaindata})
-    for domain in env.domains.values() if env.domains else ():  # another process sends none
+    domains: Any = env.domains or {}  # another process sends none
+    for domain in domains.values():
         domain.data = new[domain.name]
     vars(env).update({name: new[name] for name in names if name in new})
     setattr(env, _IN_USE, code)

@@ -141,7 +141,12 @@ class PageCatalogue(gettext.NullTranslations):
         if translation is not None:
             _translated.add(translation)  # themes translate some words twice
             return translation
-        if _language and not _language.locale.startswith("en") and message not in _translated:
+        if (
+            _language
+            and not _language.locale.startswith("en")
+            and message not in _translated
+            and message[0] != "."
+        ):
             _missing.setdefault(_language.code, set()).add(message)
         return message
 

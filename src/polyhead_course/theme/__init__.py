@@ -22,9 +22,9 @@ from polyhead_course.theme import (
 )
 from polyhead_course.theme.head import head_of
 from polyhead_course.theme.page_links import check_rights, downloads_of, rights_of
+from polyhead_course.theme.search import indexing
 from polyhead_course.theme.stylesheet import write_stylesheet
 from sphinx_polyglot import extension_metadata
-from sphinx_polyglot.search import indexing
 from sphinx_polyglot.strings import add_translations, translate
 
 _HERE = Path(__file__).parent
