@@ -104,8 +104,9 @@ def complete_contents(app: Sphinx, env: Environment) -> list[str]:
     """Mark the pages that fall back in all contents; add those that no contents of their language list."""
     pages, changed = Pages.from_config(app.config), []
     for docname in env.polyglot_fallbacks:
-        for reference in env.tocs[docname].findall(nodes.reference):
-            reference["classes"] = [_CLASS, f"language-{pages.reference.code}"]
+        for number, reference in enumerate(env.tocs[docname].findall(nodes.reference)):
+            mark = [] if number else [_CLASS]  # the title, not the headings below it
+            reference["classes"] = [*mark, f"language-{pages.reference.code}"]
     listed = {child for children in env.toctree_includes.values() for child in children}
     missing = env.polyglot_fallbacks - listed
     for parent in [*env.toctree_includes] if missing else ():

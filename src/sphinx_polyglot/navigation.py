@@ -56,7 +56,7 @@ class SetLanguage(SphinxPostTransform):
 def localise_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Set the language, titles, switcher, sidebar and neighbours of a page in its context."""
+    """Set the language, titles, switcher, contents and neighbours of a page in its context."""
     pages = Pages.from_config(app.config)
     page_language = pages.language_of(pagename)
     language = page_language or pages.reference
@@ -76,7 +76,6 @@ def localise_page(
     home = pages.home(page_language)
     set_root(app, home)
     context["root_doc"] = context["master_doc"] = home
-    context["polyglot_sidebar"] = [*_sidebar(app, pagename, home), *_shared(app, pages, pagename)]
     order = [home, *_descendants(app.env, home)]
     if pagename not in order[1:]:
         context["prev"] = None
@@ -135,46 +134,6 @@ def _switcher(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
         for language, counterpart in counterparts.items()
         if pagename not in pages.shared
     ]
-
-
-def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
-    """Return the sidebar's entries for the pages below a page."""
-    docnames = [each for each in app.env.toctree_includes.get(root, []) if each in app.env.titles]
-    return [_entry(app, pagename, each, children=_sidebar(app, pagename, each)) for each in docnames]
-
-
-def _entry(app: Sphinx, pagename: str, docname: str, title: str = "", **others: Any) -> dict[str, Any]:
-    """Return a sidebar entry for a page; `hreflang` and `lang` are set if it is in another language."""
-    current = docname == pagename
-    if is_fallback(app.env, docname):
-        others["untranslated"] = Pages.from_config(app.config).reference.code
-    return {
-        "title": title or app.env.titles[docname].astext(),
-        "href": "#" if current else app.builder.get_relative_uri(pagename, docname),
-        "current": current,
-        "open": current or any(each["open"] for each in others.get("children", ())),
-        **others,
-    }
-
-
-def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
-    """Return the entries of the pages that all languages share, and on these, of the languages' homes."""
-    shared = [each for each in pages.shared if each in app.env.found_docs]
-    if not shared:
-        return []
-    page_language = pages.language_of(pagename)
-    hreflang = "" if page_language == pages.reference else pages.reference.code
-    title = translate(app.config.polyglot_shared_title)
-    first = _entry(app, pagename, shared[0], title, hreflang=hreflang)
-    if pagename not in shared:
-        return [{**first, "open": False}]
-    children = [_entry(app, pagename, each) for each in shared[1:]]
-    language_links = [
-        _entry(app, pagename, pages.home(each), each.name, hreflang=each.code, lang=each.code)
-        for each in pages.languages.values()
-        if each != page_language
-    ]
-    return [{**first, "open": True, "children": children}, *language_links]
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:

@@ -8,7 +8,6 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -20,7 +19,6 @@ from polyglot_book.config import ConfigError, Language, folder_from, languages_f
 # Languages that are written from right to left, and scripts of others that are.
 _RIGHT_TO_LEFT = {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ps", "sd", "syr", "ug", "ur", "yi"}
 _RIGHT_TO_LEFT |= {"arab", "hebr", "nkoo", "syrc", "thaa"}
-_CACHE: WeakKeyDictionary[Config, Pages] = WeakKeyDictionary()
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
@@ -41,14 +39,15 @@ class Pages:
     @classmethod
     def from_config(cls, config: Config) -> Pages:
         """Read Sphinx's configuration, once."""
-        if config not in _CACHE:
+        if "_polyglot_pages" not in vars(config):
             try:
                 languages = languages_from(config.polyglot_languages)
-                shared = tuple(config.polyglot_shared)
-                _CACHE[config] = cls(languages, folder_from(config.polyglot_folder), shared)
+                folder = folder_from(config.polyglot_folder)
             except ConfigError as error:
                 raise SphinxConfigError(str(error)) from None
-        return _CACHE[config]
+            vars(config)["_polyglot_pages"] = cls(languages, folder, tuple(config.polyglot_shared))
+        pages: Pages = vars(config)["_polyglot_pages"]
+        return pages
 
     @property
     def reference(self) -> Language:

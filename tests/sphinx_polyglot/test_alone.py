@@ -52,8 +52,13 @@ def test_a_page_is_in_the_language_of_its_folder(two: Built) -> None:
 
 
 def test_sidebar_and_neighbours_are_in_the_language_of_the_page(two: Built) -> None:
-    for code, titles in {"en": ["1. Trees", "2. Ponds"], "ko": ["1. 나무", "2. Ponds"]}.items():
-        assert [each.text() for each in two.page(f"book/{code}/trees").css(".bd-docs-nav a")] == titles
+    for code, titles in {
+        "en": ["Gardens", "1. Trees", "2. Ponds"],
+        "ko": ["정원", "1. 나무", "2. Ponds"],
+    }.items():
+        assert [
+            each.text().strip() for each in two.page(f"book/{code}/trees").css(".bd-docs-nav a")
+        ] == titles
     # In the order of the whole book, the Korean home follows the last English page.
     around = {
         "ko/index": ["trees.html"],
