@@ -13,8 +13,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from polyglot_book.contents import EXERCISE_CLASS, EXERCISE_PREFIX
 from polyglot_book.ipynb import SOLUTION_PREFIX
+from polyhead_course.theme.formulas import linear
 from polyhead_course.theme.markup import width_of
-from sphinx_polyglot.formulas import linear
 
 # Removed: elements that are useless on paper.
 _DROPPED = (

@@ -23,9 +23,10 @@ from polyhead_course.theme import (
 )
 from polyhead_course.theme.head import head_of
 from polyhead_course.theme.page_links import check_rights, downloads_of, rights_of
+from polyhead_course.theme.search import indexing
+from polyhead_course.theme.sidebar import add_sidebar
 from polyhead_course.theme.stylesheet import write_stylesheet
 from sphinx_polyglot import extension_metadata
-from sphinx_polyglot.search import indexing
 from sphinx_polyglot.strings import add_translations, translate
 
 _HERE = Path(__file__).parent
@@ -111,6 +112,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-before-read-docs", internals.use_all_processors)
     app.connect("polyglot-notebook-read", figures.carry_data)
     app.connect("env-updated", reference.refresh_links)
+    # Before the themes (500), which leave out a sidebar that is empty.
+    app.connect("html-page-context", add_sidebar, priority=1)
     # After MyST-NB and the themes (500), which make the body and some of the context.
     app.connect("html-page-context", complete_page, priority=900)
     app.connect("build-finished", finish, priority=900)  # after the themes (500), which write style sheets
