@@ -44,11 +44,10 @@ const breakFormula = (box) => {
   if (!whole || box.style.fontSize || !isWide()) return;
   const children = [...whole.children];
   const row = document.createElement("span");
-  row.setAttribute("role", "img");
-  row.setAttribute("aria-label", whole.getAttribute("alttext"));
+  row.className = "polyglot-rows";
   const piece = (part) => {
     const math = whole.cloneNode(false);
-    math.removeAttribute("display");
+    for (const name of ["display", "alttext"]) math.removeAttribute(name);
     math.setAttribute("displaystyle", "true");
     // A sign that begins a row keeps its spaces.
     if (part[0].localName === "mo" && part.length > 1 && SIGNS[2].test(part[0].textContent)) part[0].setAttribute("form", "infix");
