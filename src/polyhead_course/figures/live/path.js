@@ -63,6 +63,7 @@ export const render = ({ model, el }) => {
     return [STAGES[number], { shape, index, sum, matrices: block.querySelector(".live-matrices") }];
   }));
   const [projection, heads] = [find(".live-projection").firstElementChild, pane.querySelector(".live-heads")];
+  const axes = pane.querySelectorAll(".live-axes")[STAGES.indexOf("split")];
   const { say } = announcer(find(".live-now"), model);
 
   const choose = (index) => { entry = index; mark(); save(); };
@@ -171,6 +172,7 @@ export const render = ({ model, el }) => {
   const setBug = bugSwitch(el, model, (number) => { bug = number; show(); save(); });
   const show = () => {
     setBug(bug);
+    axes.textContent = bug === ENTRIES ? "↓ head_dim → num_heads" : "↓ num_heads → head_dim";
     setSizes.forEach((set, number) => set(sizes[number], String(sizes[number])));
     draw();
     mark();
