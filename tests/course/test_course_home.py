@@ -19,7 +19,8 @@ FOLD = """() => {
   text.selectNodeContents(document.querySelector("h1").firstChild);
   return {
     lines: new Set([...text.getClientRects()].map(each => Math.round(each.top))).size,
-    languages: bottoms(".polyglot-languages a"), button: bottoms("h1 ~ p > strong:only-child > a").slice(0, 1),
+    languages: bottoms(".polyglot-languages a"),
+    button: bottoms("h1 ~ p > strong:only-child > a").slice(0, 1),
     picture: bottoms(".polyglot-glance"), paths: bottoms(".polyglot-glance + ul > li"),
   };
 }"""
