@@ -75,8 +75,17 @@ const unseen = new IntersectionObserver((changes) => {
   }
 });
 
+// Listings get their signs when they come near: all at once, a long page would stand still for a moment.
+const near = new IntersectionObserver((changes) => {
+  for (const { isIntersecting, target } of changes) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    if (!target.querySelector(".polyglot-line")) markLines(target);
+  }
+}, { rootMargin: "50%" });
+
 export const wrap = () => {
-  document.querySelectorAll("article pre:not(:has(.polyglot-line))").forEach(markLines);
+  for (const pre of document.querySelectorAll("article pre")) near.observe(pre);
   for (const box of document.querySelectorAll(".polyglot-math")) unseen.observe(box);
 };
 
