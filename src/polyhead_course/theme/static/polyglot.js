@@ -35,15 +35,15 @@
   addEventListener("beforeprint", () => { onScreen = root.dataset.theme; root.dataset.theme = "light"; });
   addEventListener("afterprint", () => { root.dataset.theme = onScreen; });
 
+  const buttonOf = (className, label) =>
+    Object.assign(document.createElement("button"), { type: "button", className, title: label, ariaLabel: label });
+
   // The chapters and the contents of a page: beside it where there is room, else in a drawer over it.
   for (const [name, room] of [["primary", 992], ["secondary", 1200]]) {
     const [button, bar, drawer] =
       [find(`.${name}-toggle`), find(`#pst-${name}-sidebar`), find(`#pst-${name}-sidebar-modal`)];
     if (!button || !bar || !drawer) continue;
-    const close = document.createElement("button");
-    close.type = "button";
-    close.className = "btn polyglot-close";
-    close.setAttribute("aria-label", words["Close"]);
+    const close = buttonOf("btn polyglot-close", words["Close"]);
     close.textContent = "✕";
     close.addEventListener("click", () => drawer.close());
     const beside = matchMedia(`(min-width: ${room}px)`);
@@ -224,19 +224,14 @@
   // What no reader needs in the first moment.
   later(() => {
     // Code can be copied.
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "copybtn";
-    button.title = words["Copy to clipboard"];
-    button.setAttribute("aria-label", words["Copy to clipboard"]);
+    const button = buttonOf("copybtn", words["Copy to clipboard"]);
     for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-]:not(.polyglot-signature) > .highlight")) {
       if (!code.querySelector(".copybtn")) code.append(button.cloneNode());
     }
     // Figures can be taken along; pages opened as files load no module.
     for (const figure of location.protocol === "file:" ? [] : all(".cell_output > :is(svg.polyglot-figure, .polyglot-live)")) {
-      const take = document.createElement("button");
-      const label = words["Save or share this figure"];
-      Object.assign(take, { type: "button", className: "polyglot-take", title: label, ariaLabel: label, ariaExpanded: "false" });
+      const take = buttonOf("polyglot-take", words["Save or share this figure"]);
+      take.ariaExpanded = "false";
       take.innerHTML = '<i class="fa-solid fa-share-nodes"></i>';
       take.addEventListener("click", () => import(new URL("take.js", here)).then(({ open }) => open(take, words), () => {}));
       if (figure.matches("svg")) figure.after(take);
