@@ -54,6 +54,7 @@ def configure(app: Sphinx, config: Config) -> None:
     config.myst_update_mathjax = False
     # The reader downloads the notebooks of `page_links` instead.
     config.html_copy_source = False
+    config.html_use_index = config.html_domain_indices = False
     config.html_sidebars = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}
 
 

@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 
 from polyhead_course.theme.description import description_of, outcomes_of, text_of
 from sphinx_polyglot.navigation import alternates_of
-from sphinx_polyglot.pages import Pages, page_url, site_address
+from sphinx_polyglot.pages import Pages, is_fallback, page_url, site_address
 
 # In the head, before the page is painted: the reader's colours, where a browser lets a page remember them.
 _SCRIPT = (
@@ -59,7 +59,8 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
     language = pages.language_of(docname) or pages.reference
     homes = {pages.home(each) for each in pages.languages.values()}
     if site:
-        head["pageurl"] = page_url(app, docname)
+        fallback = is_fallback(app.env, docname)  # a copy of the reference's page
+        head["pageurl"] = alternates_of(app, docname)["x-default"] if fallback else page_url(app, docname)
         head["polyglot_alternates"] = alternates_of(app, docname)
         head["polyglot_card"] = f"{site}{CARDS}/{language.code}.png"
         head["polyglot_card_size"] = CARD_SIZE
