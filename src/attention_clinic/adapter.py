@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from attention_clinic.arguments import ROLES, named_parameters
 from attention_clinic.diagnosis import Finding
-from attention_clinic.seeded import copied, has_numbers, redraw
+from attention_clinic.seeded import around, copied, has_numbers, redraw
 from attention_clinic.trial import CallFailed
 
 Decoder = Callable[..., Any]
@@ -267,7 +267,8 @@ def _sleeps(parameter: Tensor) -> bool:
 def is_meant_causal(decoder: Any) -> bool | None:
     """What a model says of itself: its class's name, a cache, `generate`, or a triangle among its buffers."""
     if not isinstance(decoder, nn.Module):
-        return True
+        inner = [is_meant_causal(each) for each in around(decoder)]
+        return True if not inner or True in inner else inner[0]
     for pattern, causal in _INTENDED:
         if pattern.search(type(decoder).__name__):
             return causal

@@ -102,6 +102,10 @@ def plain(name: str) -> str:
 _DISPENSABLE = {"mask", "valid_lens", "key_padding_mask", "need_weights"}
 
 
+# In the names of arguments for what is kept of earlier tokens, which are not given.
+_OF_CACHES = ("cache", "past", "start_pos", "offset")
+
+
 class Subject(Binding):
     """A candidate under trial, called with its roles as keywords, whatever its parameters are called.
 
@@ -117,6 +121,9 @@ class Subject(Binding):
         self.function = trial.candidate if function is None else function
         super().__init__(self.function, roles, named)
         trial.guessed.update(self.guessed)
+        rest = {plain(each.name) for each in signature(self.function) or []}
+        rest -= {plain(each.name) for each in self.parameters.values()}
+        trial.skipped += ["cache"] if any(word in name for name in rest for word in _OF_CACHES) else []
         self.without_dropout = self.is_repeatable = False
         self.shape_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
 
@@ -127,6 +134,8 @@ class Subject(Binding):
             CallFailed: the call fails, or its output is no tensor.
         """
         output = first_output(self.trial.call(self._chosen, **inputs))
+        if type(output).__module__ == "numpy" and not any(isinstance(x, Tensor) for x in inputs.values()):
+            output = torch.as_tensor(output)  # a table that was made of numbers
         if not is_dense(output):
             raise CallFailed(Finding("no_tensor", shown(inputs), details={"kind": kind_of(output)}))
         return output

@@ -24,7 +24,9 @@ from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMS, Diagnosis, Find
 from attention_clinic.kinds import decoder, layers, norms, positions, table
 from attention_clinic.kinds.modules import build_module
 from attention_clinic.kinds.table import KINDS, Kind, counts_as, distance
+from attention_clinic.seeded import around
 from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, call_text, one_thread
+from polyhead.modes import evaluation_mode
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
 
@@ -74,19 +76,20 @@ def diagnose(
     if unknown := [name for name in ignore if name not in FINDINGS]:
         near = ", ".join(difflib.get_close_matches(unknown[0], FINDINGS, 3)) or "none"
         raise ValueError(f"ignore must have names of findings, got {unknown[0]!r}; names like it: {near}")
-    meant, made = Meant(causal, mask, rope, residual), "candidate"
+    made = "candidate"
+    meant = Meant(False if kind == "encoder" and causal is None else causal, mask, rope, residual)
     if kind is None and is_module_class(candidate):
         candidate, made = _built(candidate, seconds, causal)
-    kinds = possible_kinds(candidate, kind, causal)
     diagnoses = []
-    for name in kinds:
-        trial = Trial(candidate, seconds, meant=meant)
-        trial.made = made
-        trial.kind_is_guessed = kind is None and not has_usual_names(candidate, name)
-        diagnosis = _examine(trial, name, ignore, wording)
-        if diagnosis.healthy or "never_ends" in diagnosis.names:
-            return diagnosis
-        diagnoses.append(diagnosis)
+    with evaluation_mode(nn.ModuleList(around(candidate))):
+        for name in (kinds := possible_kinds(candidate, kind, causal)):
+            trial = Trial(candidate, seconds, meant=meant)
+            trial.made = made
+            trial.kind_is_guessed = kind is None and not has_usual_names(candidate, name)
+            diagnosis = _examine(trial, name, ignore, wording)
+            if diagnosis.healthy or "never_ends" in diagnosis.names:
+                return diagnosis
+            diagnoses.append(diagnosis)
     best = min(diagnoses, key=distance)
     if kind is None and distance(best) > farthest(candidate, best.kind, kinds):
         return _of_unknown_kind(best, kinds)
@@ -159,8 +162,8 @@ def possible_kinds(candidate: Any, kind: str | None = None, causal: bool | None 
         return [kind]
     if kind not in (None, "mask"):
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
-    if kind is None and isinstance(candidate, nn.Module):
-        return kinds_of_module(candidate, causal)
+    if kind is None and isinstance(candidate, nn.Module) and (kinds := kinds_of_module(candidate, causal)):
+        return kinds
     if kind is None and is_module_class(candidate):
         return ["multi_head"]
     every = signature(candidate)
@@ -170,11 +173,15 @@ def possible_kinds(candidate: Any, kind: str | None = None, causal: bool | None 
         raise ValueError(f"kind must be given, one of {', '.join(KINDS)}: the candidate's {reason}")
     names = [name for name in KINDS if kind is None or name.endswith("_mask")]
     names = [name for name in names if name not in ("encoder", "layer")]  # which are modules
-    by_name = [name for name in names if _matches(candidate, KINDS[name])]
+    is_module = isinstance(candidate, nn.Module)  # of which a name such as x tells little
+    by_name = [name for name in names if not is_module and _matches(candidate, KINDS[name])]
     by_name.sort(key=lambda name: not has_usual_names(candidate, name))
+    if "decoder" in by_name and decoder.sees_both_ways(candidate, causal):  # a function around an encoder
+        by_name[by_name.index("decoder")] = "encoder"
     by_position = [name for name in names if name != "decoder"]  # its argument has a name
     num_required = sum(each.default is each.empty for each in parameters)
-    by_number = [name for name in by_position if len(KINDS[name].required) == num_required]
+    forms = {name: (KINDS[name].required, *KINDS[name].also) for name in by_position}
+    by_number = [name for name in by_position if num_required in map(len, forms[name])]
     return by_name or by_number or by_position
 
 
@@ -201,7 +208,10 @@ def kinds_of_module(module: nn.Module, causal: bool | None = None) -> list[str]:
         return ["encoder" if decoder.sees_both_ways(module, causal) else "decoder"]
     if layers.is_layer(module):
         return ["layer"]
-    return ["multi_head" if any(True for _ in module.parameters()) else "attention"]
+    if any(True for _ in module.parameters()):
+        return ["multi_head"]
+    # A mask is told by its arguments, as a function is.
+    return ["attention"] if sum(p.default is p.empty for p in signature(module) or []) > 2 else []
 
 
 def has_usual_names(candidate: Any, kind: str) -> bool:
@@ -281,7 +291,9 @@ def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Findi
         sizes = (x.shape if isinstance(x, Tensor) else repr(x) for x in inputs.values())
         calls.setdefault((*map(len, sizes),), call_text("candidate", inputs))
     trial.tried = [*calls.values()][:most]
-    trial.question = f"candidate=lambda {', '.join(KINDS[kind].required)}: …"
+    is_part = isinstance(trial.candidate, nn.Module | type) and kind in ("multi_head", "layer")
+    form = "Module(forward=lambda x: …)" if is_part else f"lambda {', '.join(KINDS[kind].required)}: …"
+    trial.question = f"candidate={form}"
     return replace(error, name="not_called")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import TypeVar
+import inspect
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +43,21 @@ def copied(module: Module) -> Module | None:
     with contextlib.suppress(Exception):
         return copy.deepcopy(module)
     return None
+
+
+def around(function: Any) -> list[nn.Module]:
+    """The modules that a function calls: those that it names, is a method of, or has been given.
+
+    Example:
+        >>> layer = nn.Linear(4, 4)
+        >>> around(lambda x: layer(x)) == around(layer.forward) == [layer]
+        True
+    """
+    things = [getattr(function, "func", None), getattr(function, "__self__", None)]
+    with contextlib.suppress(TypeError, ValueError):  # no Python function
+        names = inspect.getclosurevars(function)
+        things += [*names.nonlocals.values(), *names.globals.values()]
+    return [each for each in things if isinstance(each, nn.Module)]
 
 
 def randomize(module: nn.Module, seed: int = SEED) -> None:

@@ -125,7 +125,7 @@ class Trial:
         self.conduct: dict[str, Finding] = {}
         self.has_run, self.failed = False, list[dict[Any, Any]]()
         self.guessed, self.kind_is_guessed = set[str](), False
-        self.calls, self.imports = 0, 0
+        self.calls, self.imports, self.in_calls = 0, 0, 0.0
         self.began = time.process_time(), time.monotonic()
 
     @property
@@ -136,6 +136,11 @@ class Trial:
         """
         computed, passed = time.process_time() - self.began[0], time.monotonic() - self.began[1]
         return computed > self.seconds / 2 or passed > 1.5 * self.seconds
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the clinic has computed for one and a half calls' time by itself: then it is undecided."""
+        return time.process_time() - self.began[0] - self.in_calls > 1.5 * self.seconds
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function` with copies of the tensors.
@@ -149,7 +154,7 @@ class Trial:
         passed = {**inputs, **copies}
         positional = [passed.pop(i) for i in range(len(args))]
         self.calls += 1
-        num_modules = len(sys.modules)
+        num_modules, began = len(sys.modules), time.process_time()
         try:
             with self._watched():
                 output = call_with_timeout(self.seconds, lambda: function(*positional, **passed))
@@ -166,6 +171,7 @@ class Trial:
             details = {"error": f"{type(error).__name__}: {error}"}
             raise CallFailed(Finding("raises", shown(kwargs), details=details), error) from error
         finally:
+            self.in_calls += time.process_time() - began
             for name, tensor in tensors.items():
                 if not identical(tensor, copies[name]):
                     self._note(Finding("mutates", shown(kwargs), tensor, copies[name], {"argument": name}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from attention_clinic.cases import Case, Named, choices, examine, fits, same, sa
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds import examination
 from attention_clinic.kinds.examination import CAUSAL, WRONG_PATTERNS, Examination, Form, Pattern, band, forms
+from attention_clinic.kinds.modules import COUNTS, HEAD_DIMS, WIDTHS, declared
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
 from polyhead.modes import evaluation_mode
@@ -171,6 +173,10 @@ def blind_case() -> Case:
 # (batch, queries, keys, head_dim, value_dim) of a case: of large ones, and of small ones for evidence.
 SIZES = ((2, 3, 5, 7, 11), (2, 5, 5, 7, 11), (2, 5, 5, 7, 7), (2, 3, 5, 7, 7))
 SMALL = ((1, 1, 2, 4, 1), (1, 2, 2, 4, 1), (1, 2, 2, 4, 4), (1, 2, 3, 4, 2), (2, 2, 3, 4, 2))
+# From (batch, heads, num_tokens, size), other places for heads: after the tokens, or side by side.
+PLACES: dict[str, Callable[[Tensor], Tensor]] = {
+    "tokens": lambda x: x.transpose(1, 2), "joined": lambda x: x.transpose(1, 2).flatten(2),
+}  # fmt: skip
 WINDOW = 3
 # Findings after which nothing more can be told.
 UNCLEAR = {"not_deterministic", "raises", "no_tensor", "dtype", "shape", "differs", "batch_mixed", "all_nan"}
@@ -184,11 +190,18 @@ def diagnose_attention(trial: Trial) -> Iterator[Finding]:
 
 
 class _Function(Examination):
-    """A function under examination, called with a batch, with heads before or after tokens, or neither."""
+    """A function under examination, called with a batch, with heads before or after tokens, or neither.
+
+    What keeps a number of heads may also split tokens into them and join them again.
+    """
 
     def __init__(self, trial: Trial) -> None:
         subject = Subject(trial, ROLES["attention"], named=OTHERS)
-        super().__init__(subject, trial.meant, num_heads=3)
+        heads, width = (declared(trial.candidate, *names) for names in (COUNTS, WIDTHS))
+        super().__init__(subject, trial.meant, num_heads=heads or 3)
+        self.head_dim = declared(trial.candidate, *HEAD_DIMS) or (width or 0) // (heads or 1)
+        self.layouts = ["joined"] * bool(heads) + ["batch", "heads", "tokens", "single"]
+        trial.kind_is_guessed |= bool(heads)  # sizes that do not fit are no mistake of the candidate
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], inputs["value"].shape[-1])
         self.sizes: list[tuple[int, ...]] = [*SIZES]
         open_patterns = [] if self.causal else [None]
@@ -203,7 +216,10 @@ class _Function(Examination):
     ) -> Case:  # fmt: skip
         """Inputs of these sizes as the function wants them, what is right for them, and what is wrong."""
         batch, queries, keys, head_dim, value_dim = sizes
-        with_heads = self.layout in ("heads", "tokens")
+        with_heads = self.layout in ("heads", *PLACES)
+        if self.head_dim:
+            value_dim = self.head_dim if value_dim == head_dim else value_dim
+            head_dim = self.head_dim
         lead = (batch, self.num_heads) if with_heads else () if self.layout == "single" else (batch,)
         shapes = (*lead, queries, head_dim), (*lead, keys, head_dim), (*lead, keys, value_dim)
         query, key, value = samples(*shapes, digits=digits)
@@ -216,10 +232,12 @@ class _Function(Examination):
             mask = mask[:, None] if with_heads else mask[0] if self.layout == "single" else mask
             inputs |= given
         case = case_of(inputs | options, mask, right or self.right, wrong or self.wrong)
-        if self.layout != "tokens":
+        if (place := PLACES.get(self.layout)) is None:
             return case
-        turned = {role: inputs[role].transpose(1, 2) for role in ("query", "key", "value")}
-        return case.seen_as({**case.inputs, **turned}, lambda output: output.transpose(1, 2))
+        turned = {role: place(inputs[role]) for role in ("query", "key", "value")}
+        seen = case.seen_as({**case.inputs, **turned}, place)
+        viewed = ("view_back",), case.expected.reshape(seen.expected.shape)
+        return replace(seen, mistakes=lambda: itertools.chain([viewed], seen.mistakes()))
 
     def findings(self) -> Iterator[Finding]:
         """Yield the known mistakes, with and without masks, then what a mask may do besides."""
@@ -261,20 +279,21 @@ class _Function(Examination):
         tries = every if self.needs_mask else [None]
         running = dict[str, list[tuple[int, ...]]]()
         mistakes = dict[str, int]()
-        for self.layout in ("batch", "heads", "tokens", "single"):
+        for layout in self.layouts:
+            self.layout = layout
             if self.layout == "single" and running:
                 break  # a function of one sequence alone
-            fitting = [each for each in SIZES if any(self._runs(each, form) for form in tries)]
+            fitting = [each for each in self.sizes if any(self._runs(each, form) for form in tries)]
             if fitting:
                 running[self.layout] = [*fitting[:3]]
                 mistakes[self.layout] = min(self._count_mistakes(fitting[0], form) for form in tries)
         # What runs in several layouts is meant for the one in which it is right. With heads, only the numbers
         # tell whether they are before or after the tokens.
         layouts = [layout for layout in running if not mistakes[layout]] or [*running]
-        if layouts[:1] == ["heads"]:
-            layouts = sorted({"heads", "tokens"} & {*layouts}, key=mistakes.__getitem__)
+        if layouts[:1] in (["heads"], ["joined"]):
+            layouts = sorted({*layouts[:1], "heads", "tokens"} & {*layouts}, key=mistakes.__getitem__)
         self.layout = layouts[0] if layouts else "batch"
-        self.sizes = running.get(self.layout, [*SIZES])
+        self.sizes = running.get(self.layout, self.sizes)
 
     def _count_mistakes(self, sizes: tuple[int, ...], form: Form | None) -> int:
         case = self.case(sizes, form)

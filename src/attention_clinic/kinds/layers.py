@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
-from attention_clinic.arguments import ROLES, Subject
+from attention_clinic.arguments import ROLES, Subject, signature
 from attention_clinic.cases import Output, same, samples
 from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds.examination import WRONG_PATTERNS
 from attention_clinic.kinds.modules import evaluation_copy, readings
 from attention_clinic.kinds.multi_head import diagnose_multi_head
 from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
@@ -22,6 +25,7 @@ _UNLIKE = {
     "raises", "differs", "shape", "dtype", "no_tensor", "not_compared", "not_called", "batch_mixed",
     "mask_nan", "weights_after_dropout", "batch_first", "sequence_first",
 }  # fmt: skip
+_OPEN = {"causal_open", *WRONG_PATTERNS}
 
 
 class Step(NamedTuple):
@@ -30,6 +34,7 @@ class Step(NamedTuple):
     module: nn.Module
     input: Tensor
     output: Tensor
+    switches: dict[str, Any]  # what else it was given, but for tensors
 
 
 def is_layer(module: nn.Module) -> bool:
@@ -55,22 +60,28 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
         names = [*_residuals(steps, x, output)]
         yield from (Finding(name, inputs, None, output) for name in dict.fromkeys(names))
         trial.examined.append("residual")
-        for part in own.modules():
-            yield from _part(trial, part)
+        calls = {step.module: step.switches for step in steps}
+        found = [each for part in own.modules() for each in _part(trial, part, calls.get(part, {}))]
+        leaks = _leaks(subject, inputs, output)
+        yield from (each for each in found if each.name != "causal_open" or leaks)
+        if trial.meant.causal and leaks and _OPEN.isdisjoint(each.name for each in found):
+            yield Finding("causal_open", inputs)
 
 
 def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Tensor]) -> tuple[list[Step], Output]:
     """Every call inside, in the order in which they end."""
     steps = list[Step]()
 
-    def keep(module: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+    def keep(module: nn.Module, given: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
         first = output[0] if isinstance(output, tuple | list) else output
         if given and isinstance(given[0], Tensor) and isinstance(first, Tensor) and module is not own:
-            steps.append(Step(module, given[0].detach().clone(), first.detach().clone()))
+            named = {**dict(zip((p.name for p in signature(module) or []), given, strict=False)), **options}
+            switches = {name: x for name, x in named.items() if isinstance(x, bool | int | str)}
+            steps.append(Step(module, given[0].detach().clone(), first.detach().clone(), switches))
 
     with contextlib.ExitStack() as hooks:
         for part in own.modules():
-            hooks.enter_context(part.register_forward_hook(keep))
+            hooks.enter_context(part.register_forward_hook(keep, with_kwargs=True))
         return steps, subject.answer(inputs)
 
 
@@ -83,6 +94,13 @@ def _batch(trial: Trial, subject: Subject, inputs: dict[str, Tensor], output: Te
             yield from [Finding(name, inputs)] if name else []
             return
     yield Finding("batch_mixed", inputs, alone, output[:1])
+
+
+def _leaks(subject: Subject, inputs: dict[str, Tensor], output: Tensor) -> bool:
+    """Whether another last token, or in (num_tokens, batch, size) another last row, changes the first."""
+    ends = torch.tensor([1.0, -1.0])[:, None, None], torch.tensor([1.0, 1.0, 1.0, 1.0, -1.0])[:, None]
+    others = (subject.answer({**inputs, "x": end * inputs["x"]}) for end in ends)
+    return not all(isinstance(each, Tensor) and same(each[:1, :1], output[:1, :1]) for each in others)
 
 
 def _residuals(steps: list[Step], x: Tensor, output: Tensor) -> Iterator[str]:
@@ -118,16 +136,20 @@ def _is_sum(total: Tensor, streams: list[Tensor], parts: list[Tensor]) -> bool:
     return any(same(stream + part, total) for stream in streams for part in parts)
 
 
-def _part(trial: Trial, part: nn.Module) -> Iterator[Finding]:
-    """What a norm of its own has, or the attention inside."""
+def _part(trial: Trial, part: nn.Module, switches: dict[str, Any]) -> Iterator[Finding]:
+    """What a norm of its own has, or the attention inside, called with the switches that the layer sets."""
     own = Trial(part, trial.seconds, meant=trial.meant)
     found: Iterator[Finding] = iter(())
     if is_norm(part) and type(part).__module__.split(".")[0] != "torch":
         found = diagnose_norm(own, kinds_of_norm(part)[0])
     elif "att" in type(part).__name__.lower() and readings(part):
+        is_torch = isinstance(part, nn.MultiheadAttention)  # where `is_causal` is but a hint about a mask
+        vars(part)["forward"] = partial(part.forward, **({} if is_torch else switches))
         found = diagnose_multi_head(own)
         trial.examined.append("numbers")
     try:
         yield from (finding for finding in found if finding.name not in _UNLIKE)
     except CallFailed:
         trial.skipped.append("numbers")
+    finally:
+        vars(part).pop("forward", None)

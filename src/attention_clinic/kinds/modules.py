@@ -23,6 +23,7 @@ from polyhead.modes import evaluation_mode
 
 NAMES = ROLES["projections"]
 COUNTS = ("num_heads", "n_head", "nhead", "heads", "h", "num_head", "n_heads", "nheads", "n_heads_q")
+WIDTHS = (*sorted(ROLES["making"]["embed_dim"] - {"dim", "size"}),)
 HEAD_DIMS = ("head_dim", "d_k", "d_head", "dim_head", "head_size")
 
 
@@ -108,9 +109,9 @@ def readings(module: nn.Module) -> list[Reading]:
     # That tokens of keys, or outputs, have a size of their own, only names can tell.
     found = [each for each in found if each.has_one_width or each.num_names == most]
     for number, names in (("num_heads", COUNTS), ("head_dim", HEAD_DIMS)):
-        declared = _declared(module, *names)
-        if any(getattr(each, number) == declared for each in found):
-            found = [replace(each, is_declared=getattr(each, number) == declared) for each in found]
+        own = declared(module, *names)
+        if any(getattr(each, number) == own for each in found):
+            found = [replace(each, is_declared=getattr(each, number) == own) for each in found]
             break
     return sorted(found, key=lambda each: (not each.is_declared, each.num_heads, -each.num_names))
 
@@ -223,9 +224,14 @@ def _is_pointwise(part: nn.Module) -> bool:
     return isinstance(part, nn.Conv1d | nn.Conv2d) and {*part.kernel_size} == {1} and part.groups == 1
 
 
-def _declared(module: nn.Module, *names: str) -> int | None:
-    """The first of these attributes that is a number, of a module or of a module in it."""
-    found = (vars(part).get(name) for name in names for part in module.modules())
+def declared(candidate: object, *names: str) -> int | None:
+    """The first of these attributes that is a number, of an object or of a module in it.
+
+    Of a method it is its object's.
+    """
+    owner = getattr(candidate, "__self__", candidate)
+    parts = [*owner.modules()] if isinstance(owner, nn.Module) else [owner]
+    found = (getattr(part, "__dict__", {}).get(name) for name in names for part in parts)
     return next((each for each in found if type(each) is int and each > 0), None)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
+
 from attention_clinic.arguments import ROLES, Roles, Subject
 from attention_clinic.cases import Case, examine, has_right_shape
 from attention_clinic.diagnosis import Diagnosis, Finding
@@ -64,10 +66,16 @@ def _by_cases(
     """
 
     def examine_candidate(trial: Trial) -> Iterator[Finding]:
-        forms = [(names, build) for names, several in ((roles, builders), *also) for build in several]
+        def build_in(build: Callable[..., Case], *row: Any, **options: int) -> Case:
+            case = build(*row, **options)
+            hides = trial.meant.mask == "hides"
+            return case.seen_as(case.inputs, lambda x: ~x if hides and x.dtype == torch.bool else x)
+
+        every = ((roles, builders), *also)
+        forms = [(names, partial(build_in, build)) for names, several in every for build in several]
         tries = ((Subject(trial, names), names, build) for names, build in forms)
         fitting = (each for each in tries if has_right_shape(each[0], each[2](*sizes[0])))
-        first = Subject(trial, roles), roles, builders[0]
+        first = Subject(trial, roles), roles, forms[0][1]
         subject, names, build = next(fitting, first) if len(forms) > 1 else first
         small_cases = [build(*row, **evidence_options) for row in evidence]
         for finding in examine(subject, [build(*row) for row in sizes], small_cases):

@@ -1,0 +1,221 @@
+"""What code in repositories that the clinic had not seen asked of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from attention_clinic import diagnose
+from attention_clinic.diagnose import possible_kinds
+from attention_clinic.trial import Trial
+
+
+def attend(q, k, v, mask=None, scale=None):
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    return (scores if mask is None else scores.masked_fill(mask == 0, -torch.inf)).softmax(-1) @ v
+
+
+class Heads(nn.Module):
+    """Splits tokens into its own number of heads, and projects nothing."""
+
+    def __init__(self, heads=3, axis=-1, viewed=False):
+        super().__init__()
+        self.heads, self.axis, self.viewed = heads, axis, viewed
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (x.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for x in (q, k, v))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask.unsqueeze(1), -torch.inf)
+        output = scores.softmax(self.axis) @ v
+        batch, _, length, _ = output.shape
+        return (output if self.viewed else output.transpose(1, 2)).reshape(batch, length, -1)
+
+
+def test_a_module_that_keeps_a_number_of_heads_is_called_with_tokens_of_as_many():
+    assert diagnose(Heads()), str(diagnose(Heads()))
+    assert [bug.name for bug in diagnose(Heads(axis=-2)).bugs] == ["wrong_axis"]
+    assert [bug.name for bug in diagnose(Heads(viewed=True)).bugs] == ["view_back"]
+
+    class Fails(Heads):
+        def forward(self, q, k, v):
+            return super().forward(q, k, v).view(1, 1, 1)
+
+    assert diagnose(Fails()).names == ("not_called",)
+
+
+class OwnSize:
+    """Divides by the root of a size that it keeps."""
+
+    def __init__(self, size=4, **kept):
+        self.scale = size**-0.5
+        vars(self).update(kept)
+
+    def attention(self, q, k, v, mask=None):
+        return attend(q, k, v, mask, self.scale)
+
+    def __call__(self, q, k, v, mask=None):
+        return attend(q, k, v, mask, self.scale)
+
+
+@pytest.mark.parametrize("name", ["d_head", "d_k", "head_dim", "embed_dim", "d_model"])
+def test_what_keeps_a_size_is_called_with_it(name):
+    for right, wrong in (
+        (OwnSize(4, **{name: 4}), OwnSize(1, **{name: 4})),
+        (OwnSize(6, **{name: 6}).attention, OwnSize(1, **{name: 6}).attention),
+    ):
+        assert diagnose(right), str(diagnose(right))
+        assert [bug.name for bug in diagnose(wrong).bugs] == ["unscaled"]
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, first_hidden=1):
+        super().__init__()
+        self.n_heads, self.first_hidden = 3, first_hidden
+        self.in_proj, self.out_proj = nn.Linear(12, 36), nn.Linear(12, 12)
+
+    def forward(self, x, causal_mask=False):
+        q, k, v = (y.unflatten(-1, (3, 4)).transpose(1, 2) for y in self.in_proj(x).chunk(3, dim=-1))
+        seen = torch.ones(x.shape[1], x.shape[1]).triu(self.first_hidden) == 0
+        return self.out_proj(attend(q, k, v, seen if causal_mask else None).transpose(1, 2).flatten(2))
+
+
+class ClipLayer(nn.Module):
+    def __init__(self, causal, first_hidden=1):
+        super().__init__()
+        self.norm_1, self.attention, self.norm_2 = (
+            nn.LayerNorm(12),
+            SelfAttention(first_hidden),
+            nn.LayerNorm(12),
+        )
+        self.linear_1, self.linear_2, self.causal = nn.Linear(12, 48), nn.Linear(48, 12), causal
+
+    def forward(self, x, past=None):
+        x = x + self.attention(self.norm_1(x), causal_mask=self.causal)
+        return x + self.linear_2(self.linear_1(self.norm_2(x)).relu())
+
+
+def test_attention_that_its_layer_makes_causal_is_examined_as_the_layer_calls_it():
+    assert diagnose(ClipLayer(True), causal=True), str(diagnose(ClipLayer(True), causal=True))
+    assert "causal_open" in diagnose(ClipLayer(False), causal=True).names
+    assert diagnose(ClipLayer(True, first_hidden=2), causal=True).names == ("sees_ahead",)
+    layer = ClipLayer(False)
+    layer.attention = nn.Sequential(layer.attention)
+    layer.attention.forward = lambda x, causal_mask: layer.attention[0](x)
+    assert diagnose(layer, causal=True).names == ("causal_open",)  # of attention that nobody finds
+    layer = ClipLayer(True)
+    diagnose(layer)
+    assert "forward" not in vars(layer.attention)
+
+
+def test_a_cache_that_was_not_given_is_not_examined():
+    class Cached(SelfAttention):
+        def forward(self, x, past=None):
+            return super().forward(x)
+
+    for candidate in (Cached(), ClipLayer(False), lambda q, k, v, kv_cache=None: attend(q, k, v)):
+        diagnosis = diagnose(candidate)
+        assert diagnosis and "cache" in diagnosis.skipped, str(diagnosis)
+    assert "cache" not in diagnose(SelfAttention()).skipped
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64])
+def test_integers_0_and_1_are_a_mask(dtype):
+    def hidden(seq, diagonal=1):
+        return torch.ones(*seq.shape, seq.shape[1], dtype=dtype).triu(diagonal)
+
+    assert diagnose(hidden).names == ("mask_hides",)
+    assert diagnose(lambda seq: hidden(seq, 2)).names == ("causal_ahead", "mask_hides")
+    assert diagnose(lambda num_tokens: torch.ones(num_tokens, num_tokens, dtype=dtype).tril())
+    twos = diagnose(lambda num_tokens: 2 * torch.ones(num_tokens, num_tokens, dtype=dtype).tril())
+    assert twos.names == ("no_mask",)
+
+
+def test_a_table_of_numpy_is_taken_as_a_tensor():
+    def waves(n_seq, d_hidn, step=2):
+        table = np.array(
+            [[t / 10000 ** (step * (i // 2) / d_hidn) for i in range(d_hidn)] for t in range(n_seq)]
+        )
+        table[:, 0::2], table[:, 1::2] = np.sin(table[:, 0::2]), np.cos(table[:, 1::2])
+        return table
+
+    assert diagnose(waves, "sinusoidal")
+    assert diagnose(lambda n_seq, d_hidn: waves(n_seq, d_hidn, 1), "sinusoidal").names == ("waves_speed",)
+
+
+class Bidirectional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(50, 12)
+        self.layer = nn.TransformerEncoderLayer(12, 3, 24, dropout=0.5, batch_first=True)
+
+    def forward(self, x, segments, mask):
+        return self.layer(self.embedding(x) + segments[..., None], src_key_padding_mask=mask == 0)
+
+
+def test_a_function_around_an_encoder_is_asked_in_evaluation_mode_and_as_an_encoder():
+    torch.manual_seed(0)
+    model = Bidirectional()
+
+    def around(token_ids):
+        return model(token_ids, torch.zeros_like(token_ids), torch.ones_like(token_ids))
+
+    diagnosis = diagnose(around)
+    assert (diagnosis.kind, diagnosis.names) == ("encoder", ("causal_unknown",)), str(diagnosis)
+    assert diagnose(around, causal=False) and diagnose(around, "encoder")
+    assert "causal_open" in diagnose(around, causal=True).names
+    assert model.training
+
+
+class FutureMasking(nn.Module):
+    def __init__(self, first=1):
+        super().__init__()
+        self.first = first
+
+    def forward(self, x, offset=0):
+        future = torch.ones(x.shape[-1], x.shape[-1] + offset, dtype=torch.bool).triu(offset + self.first)
+        return future.expand(*x.shape, future.shape[-1])
+
+
+def test_what_a_mask_is_said_to_hide_is_read_so():
+    assert diagnose(FutureMasking()).names == ("mask_hides",)
+    assert diagnose(FutureMasking(), mask="hides").names == ()
+    assert diagnose(FutureMasking(0), mask="hides").names == ("causal_strict",)
+    assert diagnose(lambda num_tokens: torch.ones(num_tokens, num_tokens).triu(1) == 1, mask="hides")
+    assert "cache" in diagnose(FutureMasking()).skipped
+
+
+class Tripled(SelfAttention):
+    def forward(self, x):
+        return 3 * math.pi * super().forward(x)
+
+
+def test_a_search_that_takes_too_long_leaves_it_undecided(monkeypatch):
+    monkeypatch.setattr(Trial, "exhausted", True)
+    assert diagnose(Tripled()).names == ("not_compared",)
+
+
+def test_the_time_of_calls_is_not_the_clinics_own():
+    trial = Trial(None)
+    assert not trial.exhausted
+    trial.began = (trial.began[0] - 4.0, trial.began[1])
+    assert trial.exhausted
+    trial.in_calls = 2.0
+    assert not trial.exhausted
+    assert trial.call(lambda: sum(range(10**6))) and trial.in_calls > 2.0
+
+
+def test_what_is_asked_makes_sense_for_what_is_asked():
+    class Strange(SelfAttention):
+        def forward(self, x, cos, sin):
+            assert cos.ndim == 3, cos.shape
+            return super().forward(x)
+
+    question = diagnose(Strange()).question
+    assert question == "candidate=Module(forward=lambda x: …)"
+    assert possible_kinds(FutureMasking()).count("padding_mask") == 1
+    assert "padding_mask" in possible_kinds(lambda seq_1, number: None)
