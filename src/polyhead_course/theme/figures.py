@@ -147,9 +147,13 @@ def write_embeds(app: Sphinx, pagename: str, context: Mapping[str, Any]) -> None
             continue
         if link := heading.css_first(".headerlink"):
             link.decompose()
+        root = "../" * (pagename.count("/") + 2)
+        for link in figure.css("a[href]"):  # to other pages of the language
+            link.attrs["href"] = f"{root}{pagename.rpartition('/')[0]}/{link.attrs['href']}"
+            link.attrs["target"] = "_blank"
         page = {
             **context,
-            "root": "../" * (pagename.count("/") + 2),
+            "root": root,
             "href": app.builder.get_target_uri(pagename),
             "cell": cell.id,
             "section": heading.text(strip=True),
