@@ -81,6 +81,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # First, since themes (500) render their components with the language and the switcher of the context.
     app.connect("html-page-context", navigation.localise_page, priority=0)
     app.connect("html-collect-pages", inventories.index_pages)
+    app.connect("build-finished", navigation.restore_root, priority=0)
     app.connect("build-finished", navigation.write_sitemap)
     app.connect("build-finished", strings.report_missing)
 

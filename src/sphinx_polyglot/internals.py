@@ -80,7 +80,7 @@ def set_language_in_processes(app: Sphinx) -> None:
     Not public: the method `write_doc` of the builder, the first that a writing process calls.
     """
     write: Callable[[str, nodes.document], None] = app.builder.write_doc
-    root = app.config.root_doc
+    root = Pages.from_config(app.config).root
     app.config.numfig_format = _Formats(app.config.numfig_format)
 
     def write_doc(docname: str, doctree: nodes.document) -> None:

@@ -52,6 +52,13 @@ class SetLanguage(SphinxPostTransform):
         set_page_language(self.env.app, self.env.docname)
 
 
+# Sphinx event: build-finished
+def restore_root(app: Sphinx, exception: Exception | None) -> None:
+    """Set Sphinx's own root again, after the last page."""
+    if exception is None:
+        set_root(app, Pages.from_config(app.config).root)
+
+
 # Sphinx event: html-page-context
 def localise_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
@@ -162,7 +169,7 @@ def refresh_outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
 def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
     """Return the address of a page on the published site in each language, and its x-default."""
     pages = Pages.from_config(app.config)
-    language, root = pages.language_of(docname), app.config.root_doc
+    language, root = pages.language_of(docname), pages.root
     if language is None and docname != root:
         return {}
     docnames = {each for each in app.env.found_docs if not is_fallback(app.env, each)}

@@ -30,11 +30,13 @@ class Pages:
         languages: The languages by code, in the order of the switcher.
         folder: The folder of the languages' folders.
         shared: The pages in the reference language that the readers of all languages share.
+        root: The first page of all; Sphinx's own setting is the page's home while a page is written.
     """
 
     languages: dict[str, Language]
     folder: str
     shared: tuple[str, ...] = ()
+    root: str = ""
 
     @classmethod
     def from_config(cls, config: Config) -> Pages:
@@ -45,7 +47,8 @@ class Pages:
                 folder = folder_from(config.polyglot_folder)
             except ConfigError as error:
                 raise SphinxConfigError(str(error)) from None
-            vars(config)["_polyglot_pages"] = cls(languages, folder, tuple(config.polyglot_shared))
+            root, shared = getattr(config, "root_doc", ""), tuple(config.polyglot_shared)
+            vars(config)["_polyglot_pages"] = cls(languages, folder, shared, root)
         pages: Pages = vars(config)["_polyglot_pages"]
         return pages
 

@@ -55,7 +55,8 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
     }
     if docname not in app.env.found_docs:
         return head
-    pages, site, root = Pages.from_config(app.config), site_address(app.config), app.config.root_doc
+    pages, site = Pages.from_config(app.config), site_address(app.config)
+    root = pages.root
     language = pages.language_of(docname) or pages.reference
     homes = {pages.home(each) for each in pages.languages.values()}
     if site:
