@@ -121,9 +121,9 @@ class Subject(Binding):
         self.function = trial.candidate if function is None else function
         super().__init__(self.function, roles, named)
         trial.guessed.update(self.guessed)
-        rest = {plain(each.name) for each in signature(self.function) or []}
-        rest -= {plain(each.name) for each in self.parameters.values()}
-        trial.skipped += ["cache"] if any(word in name for name in rest for word in _OF_CACHES) else []
+        given = {each.name for each in self.parameters.values()}
+        rest = " ".join(each.name for each in signature(self.function) or [] if each.name not in given)
+        trial.skipped += ["cache"] if any(word in rest for word in _OF_CACHES) else []
         self.without_dropout = self.is_repeatable = False
         self.shape_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
 
