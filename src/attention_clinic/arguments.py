@@ -181,6 +181,18 @@ class Subject(Binding):
         return Finding("not_deterministic", inputs, one, other)
 
 
+class MaskSubject(Subject):
+    """A candidate that gives masks, in which integers are truth values, unless one is neither 0 nor 1."""
+
+    has_others = False
+
+    def __call__(self, **inputs: Any) -> Tensor:
+        """The mask."""
+        mask = super().__call__(**inputs)
+        self.has_others |= bool(((mask != 0) & (mask != 1)).any())
+        return mask if mask.is_floating_point() or mask.is_complex() or self.has_others else mask.bool()
+
+
 class WithoutDropout(TorchFunctionMode):
     """Switch off dropout in every function of PyTorch."""
 
