@@ -19,7 +19,7 @@ import polyhead_course
 from polyhead_course.fonts import FONTS, path_of
 
 # Labels of checks and diagnoses, not of figures.
-PRINTED = ("check.", "clinic.", "examined.", "patient.", "probe.", "says.")
+PRINTED = ("check.", "clinic.", "examined.", "patient.", "probe.", "quiz.", "says.", "solved.")
 CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(?:---\n.*?^---\n)?(.*?)^```", re.MULTILINE | re.DOTALL)
 SOURCE = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 

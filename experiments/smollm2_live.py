@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.plant import plant
 from experiments.command import run_command
 from experiments.heads import random_heads
 from polyhead.heads import Head, all_heads
@@ -20,7 +21,7 @@ from polyhead.heads.removal import attentions, hooked
 from polyhead.pretrained import SmolLM2, smollm2
 from polyhead_course.models import smollm2 as tables
 from polyhead_course.models.smollm2.atlas import atlas
-from polyhead_course.models.smollm2.readings import Reading, token_labels
+from polyhead_course.models.smollm2.readings import BUGS, Reading, token_labels
 
 TEXTS = {
     ("", "password"): "The password is vutra kelomi sandrip. Write it down. The password is",
@@ -41,10 +42,12 @@ CLOSE = 0.05  # of two logits: nearer ones may change places on another machine
 
 
 @torch.inference_mode()
-def weights_of(model: SmolLM2, text: str) -> bytes:
+def weights_of(model: SmolLM2, text: str, bug: str = "none") -> bytes:
     """Compute the weights of all heads in per cent: the lower triangles, row by row, head by head."""
     ids = torch.tensor([model.tokenizer.encode(text).ids])
-    weights = torch.cat(model.model.attention_weights(ids))  # (num_layers, num_heads, num_tokens, num_tokens)
+    weights = torch.cat(
+        plant(model.model, bug)(ids, need_weights=True)[1]
+    )  # (num_layers, num_heads, num_tokens, num_tokens)
     rows, columns = torch.tril_indices(ids.shape[1], ids.shape[1])
     return bytes((100 * weights[:, :, rows, columns]).round().flatten().int().tolist())
 
@@ -100,6 +103,9 @@ def prepare(options: argparse.Namespace) -> None:
     for (language, name), text in TEXTS.items():
         path = options.folder / "readings" / f"{name}.bin"
         path.write_bytes(zlib.compress(weights_of(model, text), 9))
+        for bug in BUGS if name == "password" else ():
+            ill = path.with_stem(f"{name}-{bug}")
+            ill.write_bytes(zlib.compress(weights_of(model, text, bug), 9))
         tokens = token_labels(text, model.tokenizer.encode(text).offsets)
         off = heads_off(model)
         written = iter(continuations(model, text, [heads for choices in off.values() for heads in choices]))

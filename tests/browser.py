@@ -48,9 +48,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serve(site: Path) -> Iterator[str]:
+def serve(site: Path, port: int = 0) -> Iterator[str]:
     """Serve a folder at an address of this machine while the context lasts; give the address."""
-    server = _Server(("127.0.0.1", 0), partial(_Quiet, directory=str(site)))
+    server = _Server(("127.0.0.1", port), partial(_Quiet, directory=str(site)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -1,36 +1,54 @@
-"""The commands: `python -m polyglot_book <command>`, run in the book's root."""
+"""The commands: `polyglot <command>`, or `python -m polyglot_book <command>`, run in the book's root."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from polyglot_book.config import Book
-from polyglot_book.violations import NOTEBOOKS
+from polyglot_book.violations import Violation
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m polyglot_book", description="Tools for a book in several languages."
-    )
+    parser = argparse.ArgumentParser(prog="polyglot", description="Tools for a book in several languages.")
     parser.add_argument(
         "--root", type=Path, default=Path(), help="the folder of _config.yml (default: this one)"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    init = commands.add_parser(
+        "init", help="make a book, or another language of it; run again, add missing ids"
+    )
+    add = init.add_argument
+    add("--language", metavar="CODE", help="a language to begin, as in zh-CN")
+    add("--pages", type=Path, metavar="DIR", help="its translated pages, where there are some")
+    add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
+    add("--folder", metavar="DIR", default="book", help="the folder for the languages' pages (default: book)")
     for name, text in {
-        "check": "run every check",
         "lab": "copy the notebooks to lab/, to work in; existing copies stay",
         "outdated": "list the notebooks that are not what their chapters and the library make",
         "sync": "copy the reference's code cells, and missing cells, to the translations",
-        "translations": "show how many cells of each language are current, stale or missing",
     }.items():
         commands.add_parser(name, help=text)
+    for name, aliases, text in (
+        ("check", [], "run every check"),
+        ("status", ["translations"], "show how many cells of each language are current, stale or missing"),
+    ):
+        command = commands.add_parser(name, aliases=aliases, help=text)
+        form = command.add_mutually_exclusive_group().add_argument
+        form("--json", action="store_true", help="print JSON")
+        form("--annotations", action="store_true", help="print annotations of GitHub's workflows")
     mark = commands.add_parser("mark", help="record that a translation is up to date")
     mark.add_argument("cell", help="<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells")
-    notebooks = commands.add_parser("notebooks", help="make the notebooks, executing what changed")
-    add = notebooks.add_argument
+    for name, text in (("export", "write files for translators"), ("import", "read them again")):
+        exchange = commands.add_parser(name, help=f"{text}: <folder>/<language>/<chapter>.po")
+        exchange.add_argument("folder", nargs="?", type=Path, help="the folder (default: po)")
+    run = commands.add_parser("run", aliases=["notebooks"], help="make the notebooks, executing what changed")
+    add = run.add_argument
     add("chapters", nargs="*", metavar="chapter", help="as in ko/01-x, 01-x, or ko; default: all")
     add("--all", action="store_true", help="execute even what is up to date")
     add("--jobs", type=int, metavar="N", help="kernels at a time (default: one per CPU)")
@@ -38,11 +56,38 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def _show(
+    book: Book, arguments: argparse.Namespace, violations: list[Violation], text: list[str], counts: Any
+) -> bool:
+    """Print what a check found, in the form that the arguments name; return whether that is nothing."""
+    violations = [replace(each, remedy=book.in_own_words(each.remedy)) for each in violations]
+    if arguments.json:
+        found = [each.to_json(book.root) for each in violations]
+        print(json.dumps({**counts, "violations": found}, ensure_ascii=False, indent=1))
+    elif arguments.annotations:
+        print(*(each.annotation(book.root) for each in violations), sep="\n", end="\n" * bool(violations))
+    else:
+        before, after = text
+        print(*filter(None, [before, *map(str, violations), after]), sep="\n")
+    return not violations
+
+
 def _run(arguments: argparse.Namespace) -> bool:
     # Each command imports what it needs: jupytext and the kernels' client take a second.
+    if arguments.command == "init":
+        from polyglot_book.initialize import initialize
+
+        initialize(
+            arguments.root,
+            arguments.language,
+            arguments.pages,
+            reference=arguments.reference,
+            folder=arguments.folder,
+        )
+        return True
     book = Book.load(arguments.root)
     match arguments.command:
-        case "notebooks":
+        case "run" | "notebooks":
             from polyglot_book.notebooks import make_notebooks
 
             return make_notebooks(
@@ -57,20 +102,20 @@ def _run(arguments: argparse.Namespace) -> bool:
             from polyglot_book.notebooks import outdated
 
             if names := outdated(book):
-                print(f"Notebooks older than their chapters or the library (run `{NOTEBOOKS}`):", *names)
+                command = book.command("run")
+                print(f"Notebooks older than their chapters or the library (run `{command}`):", *names)
             return not names
         case "check":
             from polyglot_book.checks import check_book, summary
 
             violations = check_book(book)
-            print(*violations, summary(book, violations), sep="\n")
-            return not violations
-        case "translations":
-            from polyglot_book.translations import check_translations, progress_table
+            line = summary(book, violations)
+            return _show(book, arguments, violations, ["", line], {"summary": line})
+        case "status" | "translations":
+            from polyglot_book.translations import check_translations, progress, progress_table
 
-            violations = check_translations(book)
-            print(progress_table(book), *violations, sep="\n")
-            return not violations
+            table = [progress_table(book), ""]
+            return _show(book, arguments, check_translations(book), table, {"languages": progress(book)})
         case "sync":
             from polyglot_book.translations import sync
 
@@ -79,6 +124,11 @@ def _run(arguments: argparse.Namespace) -> bool:
             from polyglot_book.translations import mark
 
             mark(book, arguments.cell)
+        case "export" | "import":
+            from polyglot_book.po import export_po, import_po
+
+            exchange = export_po if arguments.command == "export" else import_po
+            exchange(book, arguments.folder or book.root / "po")
     return True
 
 

@@ -6,8 +6,8 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from markdown_it.token import Token
 from nbformat import NotebookNode
 
 from polyglot_book.config import Book, load_schema, problems
+from polyglot_book.ipynb import NotebookError, parse_notebook, to_bytes
 from polyglot_book.violations import Violation
 
 _nbformat: Any = nbformat  # its functions carry no types
@@ -105,12 +106,14 @@ class Chapter:
         text: The whole text, as it was read.
         cells: Its cells, in order.
         metadata: Its front matter.
+        blocks: The front matter as it is written, and each cell with its header; none of a notebook file.
     """
 
     file: str
     text: str
     cells: tuple[Cell, ...]
     metadata: Mapping[str, Any] = field(hash=False)
+    blocks: tuple[str, ...] = ()
 
     @property
     def by_id(self) -> dict[str, Cell]:
@@ -137,11 +140,72 @@ class Chapter:
         """Return the text as jupytext writes it, which is the one form that chapters have."""
         notebook = self.notebook()
         notebook.metadata = dict(self.metadata)
-        for cell in notebook.cells:
-            of = {"of": cell.metadata["of"]} if "of" in cell.metadata else {}
-            cell.metadata = {"id": cell.id, **of, **cell.metadata}
-        text: str = notebook_to_myst(notebook, default_lexer=LEXER)
-        return text
+        return _to_myst(notebook, LEXER)
+
+    def with_cells(self, cells: Iterable[Cell], reference: Chapter) -> str:
+        """Return the text with other cells; those of before or of the reference stay as written."""
+        if self.file.endswith(".ipynb"):
+            return _notebook_with(cells, self.text or reference.text)
+        written = {
+            (cell.id, number): (cell, block)
+            for number, chapter in enumerate((self, reference))
+            for cell, block in zip(chapter.cells, chapter.blocks[1:], strict=True)
+        }
+        lexer = re.search(r"\{code-cell\} *(\S+)", reference.text)
+        parts = [(self.blocks or reference.blocks)[0]]
+        for cell in cells:
+            blocks = [written[cell.id, each] for each in (0, 1) if (cell.id, each) in written]
+            block = next((block for same, block in blocks if same == cell), None)
+            if block is None:
+                alone = replace(self, cells=(cell,)).notebook()
+                alone.metadata = {}
+                text = blocks[0][1] if blocks else "\n\n"
+                end = text[len(text.rstrip("\n")) :]
+                block = _to_myst(alone, lexer[1] if lexer else LEXER).strip("\n") + end
+            last = block in (*self.blocks[-1:], *reference.blocks[-1:])
+            parts.append(f"{block.rstrip()}\n\n" if last else block)
+        return f"{''.join(parts).rstrip()}\n"
+
+
+def _to_myst(notebook: NotebookNode, lexer: str) -> str:
+    for cell in notebook.cells:
+        of = {"of": cell.metadata["of"]} if "of" in cell.metadata else {}
+        cell.metadata = {"id": cell.id, **of, **cell.metadata}
+    text: str = notebook_to_myst(notebook, default_lexer=lexer)
+    return text
+
+
+def _notebook_with(cells: Iterable[Cell], text: str) -> str:
+    """Return a notebook file with other cells; outputs of code that has changed are removed."""
+    notebook = parse_notebook(text)
+    before = {cell.id: cell for cell in notebook.cells}
+    notebook.cells = []
+    for cell in cells:
+        new = _nbformat.v4.new_code_cell if cell.kind == "code" else _nbformat.v4.new_markdown_cell
+        node = before.get(cell.id) or new(id=cell.id)
+        if node.source != cell.source and cell.kind == "code":
+            node.outputs, node.execution_count = [], None
+        node.source, node.metadata = cell.source, _nbformat.from_dict(dict(cell.metadata))
+        notebook.cells.append(node)
+    return to_bytes(notebook).decode()
+
+
+def _parse_notebook(text: str, file: str) -> Chapter:
+    """Read a notebook file as a chapter."""
+    try:
+        notebook = parse_notebook(text, file)
+    except NotebookError as error:
+        raise ChapterError(
+            file, 1, str(error).partition(": ")[2], "save it with ids, or run `polyglot init`"
+        ) from None
+    cells = []
+    for node in notebook.cells:
+        if node.cell_type == "raw":
+            raise ChapterError(
+                file, 1, f"a raw cell, {node.id}", "only Markdown and code cells can be translated"
+            )
+        cells.append(Cell(node.id, node.cell_type, node.source, _plain(node.metadata)))
+    return Chapter(file, text, tuple(cells), _plain(notebook.metadata))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -160,6 +224,8 @@ def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
         >>> chapter.by_id["title"].source
         '# Masks'
     """
+    if file.endswith(".ipynb"):
+        return _parse_notebook(text, file)
     unix = text.replace("\r\n", "\n")
     if odd := _ODD_CHARACTERS.search(unix):
         line = unix[: odd.start()].count("\n") + 1
@@ -170,10 +236,12 @@ def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
     begin = 0
     cells: list[Cell] = []
     lines: dict[str, int] = {}
+    starts: list[int] = []
     try:
         if tokens and tokens[0].type == "front_matter":
             front, begin = yaml.safe_load(tokens[0].content) or {}, tokens[0].map[1]
-        for line, kind, source, header in _split(unix.splitlines(), tokens, begin):
+        for start, line, kind, source, header in split(unix.splitlines(), tokens, begin):
+            starts.append(start)
             _check_cell(file, line, kind, source, header)
             cell_id = header.pop("id")
             if cell_id in lines:
@@ -193,7 +261,10 @@ def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
     if not cells:
         remedy = 'begin with +++ {"id": "title"} and a heading'
         raise ChapterError(file, 1, "a chapter without cells", remedy)
-    return Chapter(file, text, tuple(cells), _plain(front))
+    all_lines = unix.splitlines(keepends=True)
+    edges = zip([0, *starts], [*starts, len(all_lines)], strict=True)
+    blocks = tuple("".join(all_lines[start:end]) for start, end in edges)
+    return Chapter(file, text, tuple(cells), _plain(front), blocks)
 
 
 def _plain(header: dict[str, Any]) -> dict[str, Any]:
@@ -202,11 +273,16 @@ def _plain(header: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _split(
+def split(
     lines: list[str], tokens: list[Token], begin: int
-) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
-    """Cut a text at its code cells and +++ lines; return the line, kind, text and header of each cell."""
+) -> Iterator[tuple[int, int, str, str, dict[str, Any]]]:
+    """Cut a text at its code cells and +++ lines.
+
+    Yields:
+        The index of a cell's first line, its line's number in messages, its kind, text and header.
+    """
     header: dict[str, Any] = {}
+    first = begin
     for token in [*tokens, None]:
         name = token.info.partition("}")[0] if token and token.type == "fence" else ""
         fenced = name in ("{code-cell", "{raw-cell")
@@ -214,11 +290,12 @@ def _split(
             continue
         start, end = token.map if token and token.map else (len(lines), len(lines))
         if source := strip_blank_lines("\n".join(lines[begin:start])):
-            yield max(1, begin), "markdown", source, header
-        header, begin = {}, end
+            yield first, max(1, begin), "markdown", source, header
+        header, begin, first = {}, end, start
         if token and fenced:
             options, body = read_fenced_cell(token, 0, "Code")
-            yield start + 1, name[1:].removesuffix("-cell"), "\n".join(body), options
+            yield start, start + 1, name[1:].removesuffix("-cell"), "\n".join(body), options
+            first = end
         elif token:
             header = read_cell_metadata(token, 0)
 
@@ -244,8 +321,15 @@ def read_chapter(book: Book, path: Path) -> Chapter:
 
 
 def stems(book: Book, code: str) -> list[str]:
-    """List the chapters of a language by the stems of their files, in order."""
-    return sorted(path.stem for path in book.chapters_dir(code).glob("*.md"))
+    """List the chapters of a language by their files' paths in its folder, without suffix, in order."""
+    folder = book.chapters_dir(code)
+    paths = [
+        path.relative_to(folder)
+        for end in ("md", "ipynb")[: 1 + book.in_place]
+        for path in folder.rglob(f"*.{end}")
+    ]
+    shown = (path for path in paths if not any(part.startswith((".", "_")) for part in path.parts))
+    return sorted({path.with_suffix("").as_posix() for path in shown})
 
 
 def read_all(book: Book) -> tuple[dict[tuple[str, str], Chapter], list[Violation]]:
@@ -259,7 +343,7 @@ def read_all(book: Book) -> tuple[dict[tuple[str, str], Chapter], list[Violation
     for code in book.languages:
         for stem in stems(book, code):
             try:
-                chapters[code, stem] = read_chapter(book, book.chapters_dir(code) / f"{stem}.md")
+                chapters[code, stem] = read_chapter(book, book.chapter_file(code, stem))
             except ChapterError as error:
                 violations.append(error.violation)
     return chapters, violations

@@ -5,9 +5,12 @@ In the notebooks it finds what nbval accepts: cells never executed, old text, bi
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -24,27 +27,28 @@ from polyglot_book.ipynb import (
     read_notebook,
     tags,
 )
-from polyglot_book.markdown import CellParts, parse_cell
+from polyglot_book.markdown import CellParts, formula_key, parse_cell
 from polyglot_book.notebooks import make_notebook, orphans
 from polyglot_book.translations import check_translations, finished_cells
-from polyglot_book.violations import NOTEBOOKS, Violation
+from polyglot_book.violations import Violation
 from polyglot_book.wording import check_wording
 
 TOC = "_toc.yml"
-_PAGE_LINK = re.compile(r"([\w-]+)\.(?:ipynb|md)(?:#.*)?")
+_PAGE_LINK = re.compile(r"([\w.-][\w./ -]*)\.(?:ipynb|md)(?:#.*)?")
 _COUNTS = (
     ("links", "link to the same places, as often"),
     ("formulas", r"only the words in \text{…} may differ"),
     ("code", "keep the same `code` in the prose"),
     ("directives", "use the same directives, roles and fences"),
 )
+_WIKIPEDIA = re.compile(r"https?://\w+\.(m\.)?wikipedia\.org/").match
 _BITMAPS = ("image/png", "image/jpeg", "image/gif")
 _MACHINE_PATH = re.compile(
     r"(?<![\w.:/])/(?:home|Users|root|tmp|var|opt|usr|private|mnt|work|workspace|builds?|srv|data)/[\w.@-]+"
     r"|\b[A-Za-z]:\\+(?:Users|Windows|Program|tmp|Temp)\b"
 )
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_AGAIN = f"run `{NOTEBOOKS}`"
+_AGAIN = "run `polyglot run`"
 _Finding = tuple[str, str, str]  # the cell's id, what is wrong, what to do
 
 
@@ -89,17 +93,47 @@ def _differences(expected: CellParts, actual: CellParts, *, more_links: bool) ->
         yield problem, "give the headings the same levels, in order"
     for name, remedy in _COUNTS:
         first, second = getattr(expected, name), getattr(actual, name)
-        if name == "links" and more_links:
-            second = first & second
-        if difference := _difference(first, second):
-            yield f"{name}: {difference}", remedy
+        lacks, adds = first - second, second - first
+        if name == "links":
+            # Of Wikipedia's pages, each language has its own.
+            own = [each for each in adds.elements() if "://" in each]
+            for each, other in zip([*filter(_WIKIPEDIA, lacks.elements())], own, strict=False):
+                lacks, adds = lacks - Counter([each]), adds - Counter([other])
+            adds = Counter() if more_links else adds
+        elif name == "code":  # a name may become code
+            adds = Counter({each: adds[each] for each in adds if not _mentions(expected, each)})
+        elif name == "formulas":
+            lacks, adds = _other_formulas(expected, actual)
+        differences = (("lacks", lacks), ("adds", adds))
+        if lacks or adds:
+            parts = (f"{word} {', '.join(map(repr, each.elements()))}" for word, each in differences if each)
+            yield f"{name}: {' and '.join(parts)}", remedy
 
 
-def _difference(expected: Counter[str], actual: Counter[str]) -> str:
-    differences = (("lacks", expected - actual), ("adds", actual - expected))
-    return " and ".join(
-        f"{word} {', '.join(map(repr, counter.elements()))}" for word, counter in differences if counter
-    )
+def _mentions(cell: CellParts, word: str) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", each.text, re.ASCII) for each in cell.prose)
+
+
+def _other_formulas(expected: CellParts, actual: CellParts) -> tuple[Counter[str], Counter[str]]:
+    """Return the formulas that only one of two cells has, written in whatever way."""
+    sides = expected, actual
+    keys = [Counter({formula_key(each): 0 for each in side.formulas}) for side in sides]
+    for side, counts in zip(sides, keys, strict=True):
+        for each, number in side.formulas.items():
+            counts[formula_key(each)] += number
+    only = [keys[0] - keys[1], keys[1] - keys[0]]
+    # As several formulas, `$a, b$` is `$a$ and $b$`.
+    parts = [Counter(part.strip() for key in each.elements() for part in key.split(",")) for each in only]
+    if parts[0] == parts[1]:
+        return Counter(), Counter()
+    if not all(only):
+        # A sign may be repeated or not, and a number be a word.
+        for this, other in ((0, 1), (1, 0)):
+            for key in [*only[this]]:
+                if "=" not in key and (key in keys[other] or _mentions(sides[other], key.replace(" ", ""))):
+                    del only[this][key]
+    lacks, adds = ({each: only[n][formula_key(each)] for each in sides[n].formulas} for n in (0, 1))
+    return +Counter(lacks), +Counter(adds)
 
 
 def check_toc(book: Book) -> list[Violation]:
@@ -108,27 +142,43 @@ def check_toc(book: Book) -> list[Violation]:
 
 
 def _toc_entries(book: Book) -> Iterator[Violation]:
-    path = book.root / TOC
-    if not path.is_file():
+    path = toc_file(book.root)
+    if path is None:
         return
     try:
-        entries = list(_pages(yaml.safe_load(path.read_text(encoding="utf-8"))))
+        entries = toc_pages(path)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        yield Violation(TOC, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
+        yield Violation(path.name, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
         return
     chapters = [f"{book.folder}/{code}/{stem}" for code in book.languages for stem in stems(book, code)]
     for page in chapters:
-        if page not in entries:
-            yield Violation(TOC, "", f"it lacks the chapter {page}", f"add `- file: {page}`")
+        if not any(fnmatch(page, entry) for entry in entries):
+            yield Violation(path.name, "", f"it lacks the chapter {page}", f"add `- file: {page}`")
     for page in entries:
-        if page not in chapters and not any((book.root / page).parent.glob(f"{(book.root / page).name}.*")):
-            yield Violation(TOC, "", f"it has {page}, which does not exist", "write it, or remove the line")
+        if page not in chapters and not any(path.parent.glob(f"{page}.*")):
+            yield Violation(
+                path.name, "", f"it has {page}, which does not exist", "write it, or remove the line"
+            )
+
+
+def toc_file(root: Path) -> Path | None:
+    """Return the file with the table of contents, `_toc.yml`, or `myst.yml` of MyST's own engine."""
+    files = (root / name for name in (TOC, "myst.yml"))
+    return next((path for path in files if path.is_file()), None)
+
+
+def toc_pages(path: Path) -> list[str]:
+    """List the pages and the patterns of a table of contents, without their endings."""
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.name != TOC:
+        document = ((document or {}).get("project") or {}).get("toc")
+    return list(_pages(document))
 
 
 def _pages(value: Any) -> Iterator[str]:
     """List the pages of a table of contents, at any depth, without their endings."""
     if isinstance(value, dict):
-        pages = (value[key] for key in ("root", "file") if isinstance(value.get(key), str))
+        pages = (value[key] for key in ("root", "file", "glob") if isinstance(value.get(key), str))
         yield from (re.sub(r"\.(ipynb|md|rst)$", "", page) for page in pages)
         value = [*value.values()]
     for each in value if isinstance(value, list) else ():
@@ -140,9 +190,12 @@ def _page_links(book: Book) -> Iterator[Violation]:
     present = {code: stems(book, code) for code in book.languages}
     for code, chapter, cell, _ in finished_cells(book):
         links = parse_cell(cell.source, code, book.extensions).links if cell.kind == "markdown" else ()
+        here = (book.root / chapter.file).parent
         for link in links:
-            if (page := _PAGE_LINK.fullmatch(link)) and page[1] not in present[code]:
-                problem = f"a link to {link}: there is no chapter {page[1]} in {code}"
+            page = _PAGE_LINK.fullmatch(link)
+            stem = os.path.relpath(here / page[1], book.chapters_dir(code)) if page else ".."
+            if not stem.startswith("..") and stem not in present[code]:
+                problem = f"a link to {link}: there is no chapter {stem} in {code}"
                 yield Violation(chapter.file, cell.id, problem, "write the chapter, or correct the link")
 
 
@@ -152,11 +205,14 @@ def check_notebooks(book: Book) -> list[Violation]:
         Violation(book.relative(path), "", "a notebook without a chapter", f"{_AGAIN}, which removes it")
         for path in orphans(book)
     ]
-    for (code, stem), chapter in read_all(book)[0].items():
+    for (code, stem), chapter in read_all(book)[0].items() if not book.in_place else ():
         path = book.notebooks_dir(code) / f"{stem}.ipynb"
         try:
             notebook = read_notebook(path)
-            findings = [*_compare(make_notebook(chapter), notebook), *_outputs(notebook, book)]
+            findings = [
+                *_compare(make_notebook(chapter, book.command("run")), notebook),
+                *_outputs(notebook, book),
+            ]
         except FileNotFoundError:
             findings = [("", f"{chapter.file} has no notebook", _AGAIN)]
         except NotebookError:
@@ -195,7 +251,7 @@ def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
         if cell.outputs and is_starter(cell):
             yield cell.id, "the output of a starter", _AGAIN
         for output in cell.outputs:
-            yield from ((cell.id, *finding) for finding in _output(cell, output))
+            yield from ((cell.id, *finding) for finding in _output(cell, output, book))
         if is_solution(cell) and book.verdicts:
             lines = [line for output in cell.outputs for text in _texts(output) for line in text.splitlines()]
             judged = [line for line in lines if line.startswith(tuple(book.verdicts.values()))]
@@ -204,7 +260,7 @@ def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
                 yield cell.id, f"its check calls the solution wrong: {judged[-1]}", "correct one of them"
 
 
-def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str]]:
+def _output(cell: NotebookNode, output: NotebookNode, book: Book) -> Iterator[tuple[str, str]]:
     if output.output_type == "error" and "raises-exception" not in tags(cell):
         yield f"stored error {output.ename}", "correct the code, or tag it raises-exception"
     if output.output_type == "stream" and output.name == "stderr":
@@ -212,7 +268,7 @@ def _output(cell: NotebookNode, output: NotebookNode) -> Iterator[tuple[str, str
         yield f"output on stderr: {start}", "remove the cause of the warning"
     data = output.get("data", {})
     for kind in _BITMAPS:
-        if kind in data:
+        if kind in data and book.vector_figures:
             yield f"a bitmap ({kind}), which nbval does not compare", "draw it as SVG"
     if SVG in data and not alternative_text(cell).strip():
         yield "a figure without alternative text", "describe it under mystnb: image: alt"

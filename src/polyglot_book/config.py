@@ -1,4 +1,4 @@
-"""Reads from `_config.yml` which languages a book has and where its parts are, by JSON schemas."""
+"""Reads which languages a book has and where its parts are, from `_config.yml` and `polyglot.yml`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ def problems(value: object, schema: Mapping[str, Any]) -> list[str]:
 
 
 _SCHEMA = load_schema("config")
+SETTINGS = (
+    "polyglot.yml"  # settings without their `polyglot_`: for books without `_config.yml`, or without Sphinx
+)
+# Where no `_config.yml` names any: what Jupyter Book and MyST read by themselves.
+_EXTENSIONS = ("amsmath", "colon_fence", "deflist", "dollarmath", "substitution", "tasklist")
 
 
 class ConfigError(ValueError):
@@ -50,6 +55,34 @@ def _check(value: object, part: str = "") -> Any:
     if wrong := problems(value, schema):
         raise ConfigError("\n".join(wrong))
     return value
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a file of settings.
+
+    Raises:
+        ConfigError: It is not YAML, or no mapping.
+    """
+    try:
+        document = named(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: expected `key: value`, got {document!r}")
+    return document
+
+
+def named(value: Any) -> Any:
+    """Return a value from YAML in which a language `no`, which YAML reads as false, has its name.
+
+    >>> named({"en": "sum", False: "sum"})
+    {'en': 'sum', 'no': 'sum'}
+    """
+    if isinstance(value, list):
+        return [*map(named, value)]
+    if not isinstance(value, Mapping):
+        return value
+    return {"no" if key is False else key: named(each) for key, each in value.items()}
 
 
 @dataclass(frozen=True)
@@ -88,7 +121,7 @@ def languages_from(value: object) -> dict[str, Language]:
     >>> languages_from({"ko": {"locale": "ko", "name": "한국어", "title": "작은 책"}})["ko"].name
     '한국어'
     """
-    entries = _check(value, "languages")
+    entries = _check(named(value), "languages")
     return {code: Language(code, **entry) for code, entry in entries.items()}
 
 
@@ -109,15 +142,18 @@ class Book:
     """A book in several languages.
 
     Attributes:
-        root: The folder of `_config.yml`.
+        root: The folder of `_config.yml`, or of `polyglot.yml`.
         languages: The languages by code, in the order of the switcher; the first is the reference text.
-        folder: The folder of the pages, relative to the root: `<folder>/<code>/<stem>.ipynb`.
+        folder: The folder of the pages, relative to the root: `<folder>/<code>/<stem>`.
         terms: The terminology file, where there is one.
         library: Folders whose content decides what notebooks compute.
         verdicts: How the lines begin in which a check calls an answer "right" or "wrong", where checks do.
         language_call: The function whose argument is the language's code, the one difference between the
             code cells of two languages; "" where there is none.
         extensions: The extensions of MyST that the pages use.
+        commands: What messages call the commands "run", "sync" and "mark", where it is not `polyglot run`.
+        free_words: Whether comments and strings in code may differ between languages.
+        vector_figures: Whether outputs must not have bitmaps.
     """
 
     root: Path
@@ -128,6 +164,9 @@ class Book:
     verdicts: Mapping[str, str] = field(default_factory=dict)
     language_call: str = ""
     extensions: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+    free_words: bool = False
+    vector_figures: bool = False
 
     @property
     def reference(self) -> Language:
@@ -139,9 +178,34 @@ class Book:
         """Every language but the reference."""
         return tuple(self.languages.values())[1:]
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the pages are the chapters themselves, since there is no folder `chapters/<reference>`."""
+        pages, chapters = (self.root / each / self.reference.code for each in (self.folder, "chapters"))
+        return pages.is_dir() and (pages == chapters or not chapters.is_dir())
+
     def chapters_dir(self, code: str) -> Path:
         """Return the folder of a language's chapter text."""
-        return self.root / "chapters" / code
+        return self.root / (self.folder if self.in_place else "chapters") / code
+
+    def chapter_file(self, code: str, stem: str) -> Path:
+        """Return the file of a chapter; if there is none, the one that it would have."""
+        texts = [self.chapters_dir(each) / stem for each in (code, self.reference.code)]
+        files = [path.with_name(path.name + end) for path in texts for end in (".md", ".ipynb")]
+        suffix = next((path.suffix for path in files if path.is_file()), ".md")
+        return texts[0].with_name(texts[0].name + suffix)
+
+    def command(self, name: str) -> str:
+        """Return what messages call a command."""
+        return self.commands.get(name, f"polyglot {name}")
+
+    def in_own_words(self, message: object) -> str:
+        """Format a message with what the book calls the commands, such as `make sync` for `polyglot sync`."""
+        text = str(message)
+        for name, command in self.commands.items():
+            text = text.replace(f"`polyglot {name}`", f"`{command}`")
+            text = text.replace(f"`polyglot {name} ", f"`{command}")
+        return text
 
     def notebooks_dir(self, code: str) -> Path:
         """Return the folder of a language's notebooks."""
@@ -159,13 +223,17 @@ class Book:
             ConfigError: It is missing or wrong.
         """
         root = Path(root).resolve()
-        path = root / "_config.yml"
+        path, own = root / "_config.yml", root / SETTINGS
+        if not path.is_file() and not own.is_file():
+            raise ConfigError(f"{path}: no such file; run this in the book's root or give --root")
+        document, others = (read_yaml(each) if each.is_file() else {} for each in (path, own))
+        if others:
+            sphinx = document.get("sphinx") or {}
+            settings = (sphinx.get("config") or {}) | {f"polyglot_{key}": others[key] for key in others}
+            document["sphinx"] = {**sphinx, "config": settings}
+        path = path if path.is_file() else own
         try:
-            document = _check(yaml.safe_load(path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            raise ConfigError(f"{path}: no such file; run this in the book's root or give --root") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: not valid YAML: {error}") from None
+            _check(document)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
         settings = document["sphinx"]["config"]
@@ -182,5 +250,8 @@ class Book:
             library=library,
             verdicts=settings.get("polyglot_verdicts", {}),
             language_call=settings.get("polyglot_language_call", ""),
-            extensions=tuple(document.get("parse", {}).get("myst_enable_extensions", ())),
+            extensions=tuple(document.get("parse", {}).get("myst_enable_extensions", _EXTENSIONS)),
+            commands=settings.get("polyglot_commands", {}),
+            free_words=settings.get("polyglot_free_words", False),
+            vector_figures=settings.get("polyglot_vector_figures", False),
         )

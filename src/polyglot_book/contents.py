@@ -77,7 +77,8 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
     texts = here.parents[1] / "chapters" / here.name
     read = _read_chapter if texts.is_dir() else _read_notebook
     chapters = {}
-    for path in sorted(texts.glob("*.md") if texts.is_dir() else here.glob("*.ipynb")):
+    source = texts if texts.is_dir() else here
+    for path in sorted(source.rglob("*.md" if texts.is_dir() else "*.ipynb")):
         metadata, text = read(path)
         if "needs" not in metadata:
             continue
@@ -89,7 +90,8 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
         if heading is None:
             raise ValueError(f"{path}: expected a title, a line that begins with '# '; there is none")
         exercises = [Exercise(*groups) for groups in _EXERCISE.findall(text)]
-        chapters[path.stem] = Contents(heading[1], needs, minutes, exercises)
+        stem = path.relative_to(source).with_suffix("").as_posix()
+        chapters[stem] = Contents(heading[1], needs, minutes, exercises)
     return chapters
 
 

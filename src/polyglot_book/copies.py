@@ -137,8 +137,13 @@ def _directive(token: Token) -> list[str] | None:
     return [f"> {line}".rstrip() for line in (f"**{directive[2]}**", "", *body)]
 
 
-def install_code(package: str, arguments: Sequence[str]) -> str:
+def install_code(package: str, arguments: Sequence[str], wheels: str = "") -> str:
     """Return the code that installs a package where it is missing.
+
+    Args:
+        package: The name by which it is imported.
+        arguments: What pip is given, a line each.
+        wheels: An expression for the address of the folder that the arguments call `{wheels}`.
 
     >>> print(install_code("polyhead", ["polyhead==0.1.0", "--no-deps d2l"]))
     import importlib.util
@@ -147,7 +152,9 @@ def install_code(package: str, arguments: Sequence[str]) -> str:
         %pip install -q polyhead==0.1.0
         %pip install -q --no-deps d2l
     """
-    lines = ["import importlib.util", "", f"if importlib.util.find_spec({package!r}) is None:"]
+    lines = ["import importlib.util"]
+    lines += ["from pathlib import Path", "", f"wheels = {wheels}"] if wheels else [""]
+    lines += [f"if importlib.util.find_spec({package!r}) is None:"]
     lines += [f"    %pip install -q {each}" for each in arguments]
     return "\n".join(lines)
 
@@ -160,9 +167,11 @@ def copy_notebooks(book: Book) -> list[str]:
     """
     copied = []
     for code in book.languages:
-        for path in sorted(book.notebooks_dir(code).glob("*.ipynb")):
-            target = book.root / LAB / code / path.name
+        folder = book.notebooks_dir(code)
+        for path in sorted(folder.rglob("*.ipynb")):
+            name = path.relative_to(folder)
+            target = book.root / LAB / code / name
             if not target.exists():
                 write_notebook(reader_copy(read_notebook(path)), target)
-                copied.append(f"{code}/{path.stem}")
+                copied.append(f"{code}/{name.with_suffix('').as_posix()}")
     return copied

@@ -25,7 +25,7 @@ from typing import Any
 import yaml
 from nbformat import NotebookNode
 
-from polyglot_book.config import Book
+from polyglot_book.config import SETTINGS, Book
 from polyglot_book.contents import overview
 from polyglot_book.ipynb import code_cells, is_starter, tags, write_atomically
 
@@ -143,7 +143,7 @@ class Inputs:
     @cached_property
     def unparsed(self) -> str:
         """The hash of all that every comparison reads: library, terminology, settings, this package."""
-        settings = [self._book.root / name for name in ("_config.yml", "_toc.yml")]
+        settings = [self._book.root / name for name in ("_config.yml", "_toc.yml", SETTINGS)]
         files = [*settings, *sorted(Path(__file__).parent.rglob("*.py"))]
         read = [(path.name, path.read_bytes()) for path in files if path.is_file()]
         return hashlib.sha256(repr([*_library_files(self._book), *read, self._text]).encode()).hexdigest()[
@@ -189,6 +189,7 @@ class Runs:
 
     def __init__(self, book: Book) -> None:
         self._last, self._history = book.root / book.folder / RUNS, book.root / HISTORY
+        self._in_place = book.in_place  # then there are no notebooks of chapters
         self._runs: dict[str, list[Run]] = {}
         for path in (self._history, self._last):
             text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
@@ -219,7 +220,7 @@ class Runs:
         history = [run for each in runs for run in each]
         for path, lines in ((self._last, last), (self._history, history)):
             data = "".join(f"{run}\n" for run in lines).encode()
-            if not path.is_file() or path.read_bytes() != data:
+            if not self._in_place and (not path.is_file() or path.read_bytes() != data):
                 write_atomically(path, data)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -43,6 +44,10 @@ _PATH_ARGUMENT = {"figure", "image", "include", "literalinclude"}
 _SAME_OPTIONS = ("class", "name", "label", "open")
 _TARGET_ROLES = {"ref", "doc", "numref", "eq", "any", "download"}
 _CODE_ROLES = {"code", "kbd", "samp", "file", "literal"}
+_GREEK = re.compile("[α-ρσ-ωΓΔΘΛΞΠΣΥΦΨΩ]")
+# Spaces of TeX are none here, and brackets are what they are without their sizes.
+_SAME_SIGNS = dict.fromkeys([r"\,", r"\;", r"\:", r"\!", "\\ ", r"\quad", r"\qquad", r"\left", r"\right"], "")
+_SAME_SIGNS |= {r"\cr": r"\\", r"\widetilde": r"\tilde", r"\overline": r"\bar"}
 _URL = re.compile(r"https?://\S+")
 
 
@@ -135,8 +140,30 @@ def parse_cell(text: str, language: str, extensions: tuple[str, ...]) -> CellPar
     return parser.result
 
 
+def formula_key(text: str) -> str:
+    r"""Return a formula without what does not change it: spaces, needless braces, words, the last point.
+
+    >>> formula_key(r"\bar{x}_1 = γ^{th} \quad \text{} 2.") == formula_key(r"\bar x_1=\gamma 如果 2，")
+    True
+    """
+    text = _GREEK.sub(lambda each: f"\\{unicodedata.name(each[0]).split()[-1].lower()} ", text)
+    text = unicodedata.normalize("NFKC", text).replace("\\lamda", "\\lambda")
+    signs = (
+        each for each in re.findall(r"\\[A-Za-z]+|\\.|\S", text) if unicodedata.category(each[0]) != "Lo"
+    )
+    key = " ".join(_SAME_SIGNS.get(each, each) for each in signs)
+    key = re.sub(
+        r"\\(text\w*|mbox) \{ \}|[.,;。](?= \\end)|\^ ?(\{ )?(\\(rm|text) )?(t h|s t|n d|r d)( \})?", "", key
+    )
+    key = " ".join(key.split())
+    while (shorter := re.sub(r"\{ (\S+|\{ [^{}]* \}) \}", r"\1", key)) != key:
+        key = shorter
+    return key.rstrip(" .,;。、")
+
+
 def _formula(text: str) -> str:
     r"""Normalize a formula: without line breaks, and without the words in \text{…}, which are translated."""
+    text = re.sub(r"(?<!\\)%.*", "", text)  # a comment
     return " ".join(re.sub(r"\\(text\w*|mbox)\s*\{[^{}]*\}", r"\\\1{}", text).split())
 
 

@@ -25,7 +25,6 @@ from polyglot_book.ipynb import (
     to_bytes,
     write_notebook,
 )
-from polyglot_book.violations import NOTEBOOKS
 
 _new_node: Any = NotebookNode  # its methods carry no types
 # A folded cell, for Jupyter and for Colab; the site goes by the tag.
@@ -34,8 +33,8 @@ LIMIT = 900.0  # seconds a cell may take: ten times what the slowest takes, for 
 Report = Callable[[str], None]
 
 
-def make_notebook(chapter: Chapter) -> NotebookNode:
-    """Return a chapter's notebook without outputs."""
+def make_notebook(chapter: Chapter, command: str = "polyglot run") -> NotebookNode:
+    """Return a chapter's notebook without outputs, which says by which command it was made."""
     notebook = chapter.notebook()
     for cell in notebook.cells:
         if "hide-cell" in tags(cell):
@@ -44,7 +43,7 @@ def make_notebook(chapter: Chapter) -> NotebookNode:
             cell.metadata |= _new_node({"jupyter": {"outputs_hidden": True}})
         if is_starter(cell):  # its output is not stored, so there is nothing to compare
             cell.metadata["tags"] = [*tags(cell), "nbval-ignore-output"]
-    notebook.metadata["polyglot_book"] = {"derived_from": chapter.file, "command": NOTEBOOKS}
+    notebook.metadata["polyglot_book"] = {"derived_from": chapter.file, "command": command}
     return notebook
 
 
@@ -111,12 +110,12 @@ def select(book: Book, names: Iterable[str]) -> list[tuple[str, str]]:
 
 def orphans(book: Book) -> list[Path]:
     """List the notebooks whose chapter does not exist."""
-    return [
-        path
-        for code in book.languages
-        for path in sorted(book.notebooks_dir(code).glob("*.ipynb"))
-        if path.stem not in stems(book, code)
-    ]
+    kept = {
+        book.notebooks_dir(code) / f"{stem}.ipynb" for code in book.languages for stem in stems(book, code)
+    }
+    folders = [book.notebooks_dir(code) for code in book.languages if not book.in_place]
+    paths = (path for folder in folders for path in sorted(folder.rglob("*.ipynb")))
+    return [path for path in paths if path not in kept and ".ipynb_checkpoints" not in path.parts]
 
 
 def _remove_orphans(book: Book, report: Report) -> None:
@@ -141,8 +140,14 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
     """Find the notebooks to execute, and those that need only their new text."""
     plan, verified, found = _Plan(Runs(book), Inputs(book)), Verified(book), {}
     for code, stem in select(book, names):
+        if book.in_place:  # of text notebooks, the site's build stores the outputs
+            path = book.chapter_file(code, stem)
+            notebook = _read_valid(path) if path.suffix == ".ipynb" else None
+            if notebook and (everything or None in [each.execution_count for each in code_cells(notebook)]):
+                plan.execute.append(_Job(f"{code}/{stem}", read_chapter(book, path), notebook, path, []))
+            continue
         name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
-        file = book.chapters_dir(code) / f"{stem}.md"
+        file = book.chapter_file(code, stem)
         text, stored = file.read_bytes(), path.read_bytes() if path.is_file() else b""
         lists, run = plan.inputs.lists(code, text.decode(errors="replace")), plan.runs.last(name)
         inputs = short_hash([plan.inputs.unparsed, lists, str(run)])
@@ -150,7 +155,7 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
         if verified.has(name, inputs, files) and not everything:
             continue
         chapter = read_chapter(book, file)
-        job = _Job(name, chapter, make_notebook(chapter), path, lists)
+        job = _Job(name, chapter, make_notebook(chapter, book.command("run")), path, lists)
         last = None if everything else _read_valid(path)
         if last is None or not carry_outputs(job.notebook, last):
             plan.execute.append(job)
@@ -214,6 +219,8 @@ def make_notebooks(
     for job in plan.write:
         write_notebook(job.notebook, job.path)
         report(f"{job.name}: new text, outputs kept")
+    if book.in_place and not plan.execute:
+        report("nothing to execute here: the site's build executes text notebooks")
     plan.runs.write(_names(book))
     kernels = max(1, jobs or os.cpu_count() or 1)
     return not plan.execute or asyncio.run(_execute(book, plan, kernels, limit, report))

@@ -8,27 +8,28 @@ A cell with the language's `untranslated` note waits for its translation, and ca
 from __future__ import annotations
 
 import copy
+import io
 import re
-from collections import Counter
+import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from polyglot_book.chapters import Cell, Chapter, read_all, read_chapter, text_hash
 from polyglot_book.config import Book, Language
 from polyglot_book.ipynb import write_atomically
-from polyglot_book.violations import MARK, SYNC, Violation
+from polyglot_book.violations import Violation
 
-_RUN_SYNC = f"run `{SYNC}`"
+_RUN_SYNC = "run `polyglot sync`"
+_STATES = ("current", "stale", "untranslated", "missing", "extra")
 Reporter = Callable[[str], None]
 
 
 def code_in(book: Book, source: str, language: str) -> str:
     """Return the source of a code cell as it is in a language: the argument of `language_call` differs.
 
-    >>> book = Book(Path(), {}, language_call="set_language")
+    >>> book = Book(".", {}, language_call="set_language")
     >>> code_in(book, 'set_language("en")', "ko")
     'set_language("ko")'
     """
@@ -37,6 +38,29 @@ def code_in(book: Book, source: str, language: str) -> str:
     # Groups: 1 the name and the bracket, 2 the quote, which also ends the argument, 3 the closing bracket.
     call = rf"""(\b{re.escape(book.language_call)}\(\s*)(["'])[^"'\n]*\2(\s*\))"""
     return re.sub(call, rf"\g<1>\g<2>{language}\2\3", source)
+
+
+def same_code(book: Book, one: str, other: str) -> bool:
+    """Whether two code cells are the same, but for comments and strings where the book lets these differ.
+
+    >>> same_code(Book(".", {}, free_words=True), "f('Lohn')  # Euro", "f('wage')")
+    True
+    """
+    return one == other or (book.free_words and _without_words(one) == _without_words(other))
+
+
+def _without_words(source: str) -> list[str]:
+    """List the tokens of a code cell without comments, line breaks and the content of strings."""
+    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER}
+    tokens: list[str] = []
+    try:
+        for each in tokenize.generate_tokens(io.StringIO(source).readline):
+            if each.type not in skipped:
+                words = "STRING" in tokenize.tok_name[each.type]  # of which several in a row are one
+                tokens += [each.string] if not words else ['""'] if tokens[-1:] != ['""'] else []
+    except (tokenize.TokenError, SyntaxError):  # not Python, or not whole
+        return [source]
+    return tokens
 
 
 def is_stale(original: Cell, cell: Cell) -> bool:
@@ -86,24 +110,41 @@ def _state(original: Cell | None, cell: Cell | None, language: Language) -> str:
     return "stale" if is_stale(original, cell) else "current"
 
 
-def _progress(original: Chapter | None, chapter: Chapter | None, language: Language) -> str:
-    """Count the cells of one chapter in one language."""
-    expected, actual = (each.by_id if each else {} for each in (original, chapter))
-    counts = Counter(
-        _state(expected.get(each), actual.get(each), language) for each in {**expected, **actual}
-    )
-    shown = [name for name in ("stale", "untranslated", "missing", "extra") if counts[name]]
-    return ", ".join(f"{counts[name]} {name}" for name in ("current", *shown))
+def progress(book: Book) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """List the ids of the cells that are current, stale, untranslated, missing or extra.
+
+    Returns:
+        The lists by language, chapter and state; only those that have a cell.
+    """
+    chapters, _ = read_all(book)
+    result: dict[str, dict[str, dict[str, list[str]]]] = {each.code: {} for each in book.translations}
+    for language in book.translations:
+        for stem in sorted({stem for _, stem in chapters}):
+            both = (chapters.get((code, stem)) for code in (book.reference.code, language.code))
+            expected, actual = (each.by_id if each else {} for each in both)
+            states = result[language.code][stem] = {}
+            for each in {**expected, **actual}:
+                states.setdefault(_state(expected.get(each), actual.get(each), language), []).append(each)
+    return result
 
 
 def progress_table(book: Book) -> str:
     """Format a table of how many cells of each chapter are current, stale, …, by language."""
-    chapters, _ = read_all(book)
-    rows = [["chapter", *(language.code for language in book.translations)]]
-    for stem in sorted({stem for _, stem in chapters}):
-        original = chapters.get((book.reference.code, stem))
-        states = (_progress(original, chapters.get((each.code, stem)), each) for each in book.translations)
-        rows.append([stem, *states])
+    states = progress(book)
+    rows = [["chapter", *states]]
+    for stem in next(iter(states.values()), ()):
+        counts = ({name: len(cells) for name, cells in each[stem].items()} for each in states.values())
+        rows.append(
+            [
+                stem,
+                *(
+                    ", ".join(
+                        f"{each.get(name, 0)} {name}" for name in _STATES if name == "current" or name in each
+                    )
+                    for each in counts
+                ),
+            ]
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(text.ljust(size) for text, size in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
@@ -113,25 +154,31 @@ def check_translations(book: Book) -> list[Violation]:
     """Report each chapter that is not in jupytext's form, and each cell that differs from the reference's."""
     chapters, violations = read_all(book)
     unreadable = {violation.file for violation in violations}
-    for folder in sorted((book.root / "chapters").glob("*")):
-        if folder.is_dir() and folder.name not in book.languages and any(folder.glob("*.md")):
+    for folder in sorted(book.chapters_dir(book.reference.code).parent.glob("*")):
+        if (
+            folder.is_dir()
+            and folder.name not in book.languages
+            and any(folder.glob("*.md"))
+            and not book.in_place
+        ):
             remedy = "add it to polyglot_languages or remove it"
             problem = "a language unknown to _config.yml"
-            violations.append(Violation(f"chapters/{folder.name}", "", problem, remedy))
+            violations.append(Violation(book.relative(folder), "", problem, remedy))
     for stem in sorted({stem for _, stem in chapters}):
-        reference = f"chapters/{book.reference.code}/{stem}.md"
+        reference = book.relative(book.chapter_file(book.reference.code, stem))
         original = chapters.get((book.reference.code, stem))
         for code, language in book.languages.items():
-            file, chapter = f"chapters/{code}/{stem}.md", chapters.get((code, stem))
+            file, chapter = book.relative(book.chapter_file(code, stem)), chapters.get((code, stem))
             if chapter is None:
                 if original is not None and file not in unreadable:
                     violations.append(Violation(file, "", "the chapter is missing", _RUN_SYNC))
                 continue
-            violations += _check_form(chapter)
+            if not book.in_place:
+                violations += _check_form(chapter)
             if chapter is original:
                 violations += _check_reference(book, chapter)
             elif original is not None:
-                violations += _compare(book, language, original, chapter)
+                violations += _compare(book, language, original, chapter, stem)
             elif reference not in unreadable:
                 remedy = f"write {reference} first, or remove this file"
                 violations.append(Violation(file, "", "a chapter that the reference lacks", remedy))
@@ -160,8 +207,10 @@ def _check_reference(book: Book, chapter: Chapter) -> Iterator[Violation]:
             yield Violation(chapter.file, cell.id, problem, remedy)
 
 
-def _compare(book: Book, language: Language, original: Chapter, chapter: Chapter) -> Iterator[Violation]:
-    for change in _sync_cells(book, language, original, chapter)[1]:
+def _compare(
+    book: Book, language: Language, original: Chapter, chapter: Chapter, stem: str
+) -> Iterator[Violation]:
+    for change in sync_cells(book, language, original, chapter)[1]:
         yield replace(change, remedy=_RUN_SYNC)
     file, expected, actual = chapter.file, original.by_id, chapter.by_id
     for cell in chapter.cells:
@@ -172,7 +221,7 @@ def _compare(book: Book, language: Language, original: Chapter, chapter: Chapter
             problem = f"a {cell.kind} cell, {other.kind} in the reference"
             yield Violation(file, cell.id, problem, f"make it {other.kind}")
         else:
-            for finding in _compare_texts(language, Path(file).stem, other, cell):
+            for finding in _compare_texts(language, stem, other, cell):
                 yield Violation(file, cell.id, *finding)
     order = [cell_id for cell_id in actual if cell_id in expected]
     for first, second in zip((each for each in expected if each in actual), order, strict=True):
@@ -196,7 +245,7 @@ def _compare_texts(language: Language, stem: str, original: Cell, cell: Cell) ->
         return
     if cell.kind == "code" and words == original.translatable.strip():
         yield "the alternative text is the reference's", "translate it"
-    mark = f"`{MARK}{language.code}/{stem}#{cell.id}`"
+    mark = f"`polyglot mark {language.code}/{stem}#{cell.id}`"
     if is_untranslated(cell, language):
         yield "not translated yet", f"translate it, remove the note, then {mark}"
     elif is_stale(original, cell):
@@ -235,31 +284,36 @@ def sync(book: Book, report: Reporter = print) -> None:
         raise ValueError("\n".join(map(str, violations)))
     for (code, stem), original in list(chapters.items()):
         for language in book.translations if code == book.reference.code else ():
-            empty = Chapter(f"chapters/{language.code}/{stem}.md", "", (), original.metadata)
+            file = book.relative(book.chapter_file(language.code, stem))
+            empty = Chapter(file, "", (), original.metadata)
             chapters.setdefault((language.code, stem), empty)
     for (code, stem), chapter in chapters.items():
         cells: Sequence[Cell] = chapter.cells
         changes: list[Violation] = []
         reference = chapters.get((book.reference.code, stem), chapter)
         if chapter is not reference:
-            cells, changes = _sync_cells(book, book.languages[code], reference, chapter)
+            cells, changes = sync_cells(book, book.languages[code], reference, chapter)
         done = [f"#{change.cell}: {change.remedy}" for change in changes]
         if not chapter.text:
             done = [": added, it waits for its translation"]
-        if _write(book, chapter, cells):
+        if write_cells(book, chapter, cells, reference):
             for each in done or [": brought into jupytext's form"]:
                 report(f"{chapter.file}{each}")
 
 
-def _write(book: Book, chapter: Chapter, cells: Sequence[Cell]) -> bool:
+def write_cells(book: Book, chapter: Chapter, cells: Sequence[Cell], reference: Chapter) -> bool:
     """Write a chapter with these cells; return whether that changed its file."""
-    text = replace(chapter, cells=tuple(cells)).canonical()
+    if book.in_place:
+        unchanged = chapter.text and tuple(cells) == chapter.cells
+        text = chapter.text if unchanged else chapter.with_cells(cells, reference)
+    else:
+        text = replace(chapter, cells=tuple(cells)).canonical()
     if text != chapter.text:
         write_atomically(book.root / chapter.file, text.encode())
     return text != chapter.text
 
 
-def _sync_cells(
+def sync_cells(
     book: Book, language: Language, original: Chapter, chapter: Chapter
 ) -> tuple[list[Cell], list[Violation]]:
     """Return a translation's cells with the reference's code and tags, and what that changes."""
@@ -276,7 +330,7 @@ def _sync_cells(
         at = cells.index(cell)
         after = at + 1
         code = code_in(book, source.source, language.code)
-        if cell.kind == source.kind == "code" and cell.source != code:
+        if cell.kind == source.kind == "code" and not same_code(book, cell.source, code):
             cells[at] = replace(cell, source=code)
             problem = "the code differs from the reference"
             changes.append(Violation(chapter.file, cell.id, problem, "code copied"))
@@ -316,13 +370,14 @@ def mark(book: Book, target: str, report: Reporter = print) -> None:
     Raises:
         ValueError: The target names no cell that can be marked. Nothing is marked then.
     """
-    parts = re.fullmatch(r"([^/#]+)/([^/#]+?)(?:\.md)?(?:#(.+))?", target.removeprefix("chapters/"))
+    short = target.removeprefix("chapters/").removeprefix(f"{book.folder}/")
+    parts = re.fullmatch(r"([^/#]+)/([^#]+?)(?:\.md|\.ipynb)?(?:#(.+))?", short)
     codes = [language.code for language in book.translations]
     if parts is None or parts[1] not in codes:
-        example = f"expected CELL=<{' or '.join(codes)}>/<chapter>#<cell>"
+        example = f"expected <{' or '.join(codes)}>/<chapter>#<cell>"
         raise ValueError(f"{target}: {example}" if target else f"which cell? {example}")
     code, stem, cell_id = parts.groups()
-    paths = [book.chapters_dir(each) / f"{stem}.md" for each in (book.reference.code, code)]
+    paths = [book.chapter_file(each, stem) for each in (book.reference.code, code)]
     if missing := [book.relative(path) for path in paths if not path.is_file()]:
         raise ValueError(f"{' and '.join(missing)}: no such chapter")
     original, chapter = (read_chapter(book, path) for path in paths)
@@ -346,6 +401,6 @@ def mark(book: Book, target: str, report: Reporter = print) -> None:
             cells[number] = replace(cell, metadata={**cell.metadata, "of": of})
             marked.append(f"{place}: marked as up to date")
     if marked:
-        _write(book, chapter, cells)
+        write_cells(book, chapter, cells, original)
     for line in marked or [f"{target}: up to date already"]:
         report(line)

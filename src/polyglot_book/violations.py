@@ -1,13 +1,12 @@
-"""What a check reports: the file, the cell, the problem and the remedy; the commands that remedies name."""
+"""What a check reports: the file, the cell, the problem and the remedy; as lines, JSON and annotations."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-# As the Makefile of this project has them.
-NOTEBOOKS = "make notebooks"
-SYNC = "make sync"
-MARK = "make mark CELL="
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -29,8 +28,32 @@ class Violation:
     def __str__(self) -> str:
         """Format it as one line.
 
-        >>> print(Violation("chapters/ko/01-one.md", "why", "missing", "run `make sync`"))
-        chapters/ko/01-one.md#why: missing; run `make sync`
+        >>> print(Violation("chapters/ko/01-one.md", "why", "missing", "run `polyglot sync`"))
+        chapters/ko/01-one.md#why: missing; run `polyglot sync`
         """
         cell = f"#{self.cell}" if self.cell else ""
         return f"{self.file}{cell}: {self.problem}; {self.remedy}"
+
+    def to_json(self, root: Path) -> dict[str, Any]:
+        """Return its parts, and as `line` the line of the cell's id; 1 for a whole file."""
+        number, path = re.match(r"line (\d+)", self.problem), root / self.file
+        line = int(number[1]) if number else 1
+        if self.cell and path.is_file():
+            header = re.compile(rf"""\bid["']?: *["']?{re.escape(self.cell)}(?![\w-])""")
+            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+            line = next((each for each, text in enumerate(lines, start=1) if header.search(text)), line)
+        return {**asdict(self), "line": line}
+
+    def annotation(self, root: Path) -> str:
+        r"""Format it for GitHub, which shows it beside the line in a pull request.
+
+        >>> print(Violation("ko/one.md", "", "line 7: 50% missing", "run `polyglot sync`").annotation(Path()))
+        ::error file=ko/one.md,line=7::line 7: 50%25 missing; run `polyglot sync`
+        """
+
+        def escaped(text: str, marks: str) -> str:
+            return re.sub(f"[{marks}]", lambda each: f"%{ord(each[0]):02X}", text)
+
+        file = escaped(Path(os.path.relpath(root / self.file)).as_posix(), "%\r\n:,")
+        text = escaped(str(self).removeprefix(f"{self.file}").removeprefix(": "), "%\r\n")
+        return f"::error file={file},line={self.to_json(root)['line']}::{text}"

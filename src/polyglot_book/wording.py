@@ -6,14 +6,13 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import opencc
 import yaml
 
 from polyglot_book.chapters import Cell, Chapter
-from polyglot_book.config import Book, Language, load_schema, problems
+from polyglot_book.config import Book, Language, load_schema, named, problems
 from polyglot_book.markdown import Prose, parse_cell
 from polyglot_book.translations import finished_cells
 from polyglot_book.violations import Violation
@@ -117,7 +116,7 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
     if book.terms is None:
         return terms, []
     try:
-        document = yaml.safe_load(book.terms.read_text(encoding="utf-8"))
+        document = named(yaml.safe_load(book.terms.read_text(encoding="utf-8")))
         wrong = problems(document, _schema(book.languages))
     except FileNotFoundError:
         wrong = ["no such file"]
@@ -152,7 +151,7 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
 def check_wording(book: Book) -> list[Violation]:
     """Check the prose and the alternative texts of every chapter, and the terminology file itself."""
     terms, violations = read_terms(book)
-    texts: dict[Chapter, dict[str, str]] = {}
+    texts: dict[tuple[str, Chapter], dict[str, str]] = {}
     for code, chapter, cell, other in finished_cells(book):
         prose = _prose(cell, code, book)
         if cell.metadata.get("script") != "any":
@@ -163,10 +162,9 @@ def check_wording(book: Book) -> list[Violation]:
             violations += [Violation(chapter.file, cell.id, *finding) for finding in findings]
         if "needs" in chapter.metadata and cell.kind == "markdown":
             words = "\n\n".join(each.text for each in prose if not each.heading)
-            texts.setdefault(chapter, {})[cell.id] = words
-    for chapter, cells in texts.items():
-        for finding in _unglossed(Path(chapter.file).parent.name, cells, terms):
-            violations.append(Violation(chapter.file, *finding))
+            texts.setdefault((code, chapter), {})[cell.id] = words
+    for (code, chapter), cells in texts.items():
+        violations += [Violation(chapter.file, *finding) for finding in _unglossed(code, cells, terms)]
     return violations
 
 

@@ -10,9 +10,10 @@ Each page, `book/<code>/<name>`, has the `lang`, the title, the sidebar and the 
 the interface of Sphinx and its themes in that language, anchors that are the cells' ids, and a language
 switcher.
 
-`pages.py` has the settings and finds a page's language, `navigation.py` makes what surrounds a page (sidebar,
-neighbours, switcher, sitemap), `anchors.py` marks the cells of notebooks; `internals.py` changes Sphinx where
-it has no setting for it, and `search.py` writes an index for each language.
+`pages.py` has the settings and finds a page's language, `inventories.py` keeps the labels of each language,
+`fallback.py` fills in the pages that a language lacks, `navigation.py` makes what surrounds a page (sidebar,
+neighbours, switcher, sitemap), `anchors.py` gives cells and headings their anchors, `strings.py` translates
+the interface; `internals.py` changes Sphinx where it has no setting for it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from sphinx_polyglot import anchors, internals, navigation, pages
+from sphinx_polyglot import anchors, fallback, internals, inventories, navigation, pages, strings
 
 _HERE = Path(__file__).parent
 
@@ -37,6 +38,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("polyglot_shared", [], "env", [list])
     app.add_config_value("polyglot_shared_title", "", "html", [str])
     app.add_config_value("polyglot_repository", "", "html", [str])
+    app.add_config_value("polyglot_fallback", True, "env", [bool])
+    app.add_config_value("polyglot_strings", "", "env", [str])
+    # Attributes of the environment, label -> entry with a `docname`, where extensions keep their labels.
+    app.add_config_value("polyglot_registries", ["proof_list", "sphinx_exercise_registry"], "env", [list])
     # Only the command line of `polyglot_book` reads these; Sphinx warns of settings that nobody registers.
     app.add_config_value("polyglot_terms", None, "", [str])
     app.add_config_value("polyglot_library", [], "", [list])
@@ -47,37 +52,67 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_event("polyglot-notebook-read")
     app.connect("config-inited", pages.configure)
     app.connect("config-inited", configure_html)
+    app.connect("config-inited", add_book_translations)
     # After 800: Sphinx loads its own catalogues then.
     app.connect("config-inited", internals.install_catalogues, priority=950)
-    app.connect("builder-inited", internals.set_language_in_processes)
+    for prepare in (
+        internals.set_language_in_processes,
+        internals.set_direction,
+        internals.number_by_language,
+    ):
+        app.connect("builder-inited", prepare)
+    app.connect("builder-inited", fallback.install)
+    app.connect("env-get-outdated", fallback.outdated)
+    app.connect("env-before-read-docs", inventories.prepare)
+    app.connect("env-purge-doc", inventories.forget)
     # First, since other handlers may translate words of the page.
     app.connect("source-read", navigation.set_page_language, priority=0)
     app.connect("source-read", anchors.mark_cells)
+    # Last, when other handlers have entered what the page defines, or what they need to write it.
+    app.connect("doctree-read", navigation.release, priority=999)
+    app.connect("doctree-resolved", navigation.release, priority=999)
+    # First, since other handlers read the contents.
+    app.connect("env-updated", fallback.complete_contents, priority=0)
+    app.connect("env-updated", anchors.share_anchors)
+    app.connect("env-updated", inventories.update)
     app.connect("env-updated", navigation.refresh_outdated_pages)
+    # Before 500: other projects are asked later.
+    app.connect("missing-reference", inventories.resolve_in_reference, priority=400)
     # First, since themes (500) render their components with the language and the switcher of the context.
     app.connect("html-page-context", navigation.localise_page, priority=0)
+    app.connect("html-collect-pages", inventories.index_pages)
+    app.connect("build-finished", navigation.restore_root, priority=0)
     app.connect("build-finished", navigation.write_sitemap)
+    app.connect("build-finished", strings.report_missing)
 
     app.add_transform(anchors.AnchorCells)
     app.add_post_transform(navigation.SetLanguage)
+    app.add_post_transform(anchors.ShareAnchors)
+    internals.resolve_myst_in_reference()
     internals.replace_hidden_cell(app)
     return extension_metadata(_HERE)
 
 
 # Sphinx event: config-inited
 def configure_html(app: Sphinx, config: Config) -> None:
-    """Add the templates, put the switcher on the pages of the book theme, turn off numbers and indexes."""
+    """Add the templates, put the switcher on the pages of themes that have an option for it."""
     config.templates_path.insert(0, str(_HERE / "templates"))
     config.html_static_path.append(str(_HERE / "static"))
     app.add_css_file("language-switcher.css")
+    app.add_js_file("language-switcher.js", loading_method="defer")
     if config.html_theme == "sphinx_book_theme":
         buttons = ["language-switcher.html", "article-header-buttons.html"]
         config.html_theme_options.setdefault("article_header_end", buttons)
-    # A build numbers the figures of all languages in one sequence: the second language would not begin at 1.
-    config.numfig = False
-    # An index lists the terms of all languages.
-    config.html_use_index = False
-    config.html_domain_indices = False
+    if config.html_theme == "pydata_sphinx_theme":
+        buttons = ["language-switcher.html", "theme-switcher", "navbar-icon-links"]
+        config.html_theme_options.setdefault("navbar_end", buttons)
+
+
+# Sphinx event: config-inited
+def add_book_translations(app: Sphinx, config: Config) -> None:
+    """Add the words of the book's own folder."""
+    if config.polyglot_strings:
+        strings.add_translations(Path(app.srcdir, config.polyglot_strings))
 
 
 def extension_metadata(folder: Path) -> dict[str, Any]:

@@ -14,16 +14,21 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 from polyglot_book.ipynb import NotebookError, parse_notebook
 from sphinx_polyglot.internals import code_cells, publish_anchors
+from sphinx_polyglot.pages import Pages
 
 LOGGER = logging.getLogger(__name__)
 
 _MARK = "polyglot-cell:"
 _METADATA = "polyglot_cell"
+# In the metadata of a page: anchor of a heading -> anchor of the same heading in the reference language.
+_SHARED = "polyglot_shared_anchors"
 # Nodes whose id Sphinx writes into the HTML; other nodes get an empty target before them.
 _BLOCKS = (nodes.section, nodes.paragraph, nodes.Sequential, nodes.block_quote, nodes.table, nodes.Admonition)
 _INVISIBLE = (nodes.Invisible, nodes.footnote, nodes.system_message)
@@ -121,6 +126,49 @@ class AnchorCells(SphinxTransform):
                     count += 1
                 self._register(identifier, section, section[0].astext())
                 self._replace_ids(section, identifier)
+
+
+# Sphinx event: env-updated
+def share_anchors(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Give the headings of a translated page the anchors of the reference, if both have the same headings.
+
+    A heading's own anchor is made from its text, which differs by language. It leads to the heading, too.
+    """
+    pages, changed = Pages.from_config(app.config), []
+    for docname in sorted(env.found_docs):
+        reference = pages.counterpart(docname, pages.reference, env.found_docs) or docname
+        own, others = (list(env.tocs[each].findall(nodes.reference)) for each in (docname, reference))
+        old, new = ([each["anchorname"][1:] for each in entries] for entries in (own, others))
+        if old == new or [*map(_depth, own)] != [*map(_depth, others)]:
+            continue
+        # An anchor that leads to something else on the page remains there.
+        taken = env.get_doctree(docname).ids
+        new = [b if b not in taken or a == b else a for a, b in zip(old, new, strict=True)]
+        if old != new:
+            changed.append(docname)
+            renamed, before = dict(zip(old, new, strict=True)), env.metadata[docname].get(_SHARED, {})
+            before = {anchor: renamed.get(each, each) for anchor, each in before.items()}
+            env.metadata[docname][_SHARED] = renamed | before
+            for entry, anchor in zip(own, new, strict=True):
+                entry["anchorname"] = f"#{anchor}" if anchor else ""
+    return changed
+
+
+def _depth(node: nodes.Node) -> int:
+    return 1 + _depth(node.parent) if node.parent else 0
+
+
+class ShareAnchors(SphinxPostTransform):
+    """Write the anchors of the reference before the own anchors of headings."""
+
+    default_priority = 2
+
+    def run(self, **kwargs: Any) -> None:
+        """Write them."""
+        shared = self.env.metadata[self.env.docname].get(_SHARED, {})
+        for section in self.document.findall(nodes.section) if shared else ():
+            if anchor := next(filter(None, map(shared.get, section["ids"])), ""):
+                section["ids"] = [anchor, *(each for each in section["ids"] if each != anchor)]
 
 
 def _is_mark(node: nodes.Node) -> bool:

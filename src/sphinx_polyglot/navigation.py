@@ -13,20 +13,32 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.locale import _
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from sphinx_polyglot.pages import Pages, page_url, site_address, source_file
+from sphinx_polyglot.inventories import use
+from sphinx_polyglot.pages import Pages, direction, is_fallback, page_url, site_address, source_file
 from sphinx_polyglot.strings import set_current_language, translate
 
+# The themes whose options say where the switcher is; in others it is in the sidebar.
+_WITH_SWITCHER = {"sphinx_book_theme", "pydata_sphinx_theme"}
+_SWITCHER = "language-switcher.html"
 # The attribute of the environment with the titles and the order of all pages, as of the last build.
 _OUTLINE = "polyglot_outline"
 
 
 # Sphinx event: source-read
 def set_page_language(app: Sphinx, docname: str, *_: object) -> None:
-    """Set the current language to that of a page."""
+    """Set the language of messages and of the inventory to that of a page."""
     pages = Pages.from_config(app.config)
     set_current_language(pages.language_of(docname) or pages.reference)
+    use(app.env, docname)
+
+
+# Sphinx events: doctree-read, doctree-resolved
+def release(app: Sphinx, *_: object) -> None:
+    """Use the inventory of the reference language until the next page."""
+    use(app.env)
 
 
 class SetLanguage(SphinxPostTransform):
@@ -40,28 +52,37 @@ class SetLanguage(SphinxPostTransform):
         set_page_language(self.env.app, self.env.docname)
 
 
+# Sphinx event: build-finished
+def restore_root(app: Sphinx, exception: Exception | None) -> None:
+    """Set Sphinx's own root again, after the last page."""
+    if exception is None:
+        set_root(app, Pages.from_config(app.config).root)
+
+
 # Sphinx event: html-page-context
 def localise_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Set the language, titles, switcher, sidebar and neighbours of a page in its context."""
+    """Set the language, titles, switcher, contents and neighbours of a page in its context."""
     pages = Pages.from_config(app.config)
     page_language = pages.language_of(pagename)
     language = page_language or pages.reference
     set_current_language(language)
     context["language"] = language.code
+    context["polyglot_direction"] = direction(language)
     context["polyglot_reference"] = pages.reference.code
     context["polyglot_title"] = language.title
     context["polyglot_has_language"] = page_language is not None
     context["polyglot_switcher"] = _switcher(app, pages, pagename)
     context["project"] = context["shorttitle"] = context["docstitle"] = language.title
     if page_language is None:
+        set_root(app, context["root_doc"])
         context["sidebars"] = []
         context["prev"] = context["next"] = None
         return
     home = pages.home(page_language)
+    set_root(app, home)
     context["root_doc"] = context["master_doc"] = home
-    context["polyglot_sidebar"] = [*_sidebar(app, pagename, home), *_shared(app, pages, pagename)]
     order = [home, *_descendants(app.env, home)]
     if pagename not in order[1:]:
         context["prev"] = None
@@ -69,14 +90,45 @@ def localise_page(
         context["prev"]["title"] = translate("Home")
     if pagename not in order[:-1]:
         context["next"] = None
+    sidebars = context["sidebars"] or []
+    if app.config.html_theme not in _WITH_SWITCHER and _SWITCHER not in sidebars:
+        context["sidebars"] = [*sidebars[:1], _SWITCHER, *sidebars[1:]]
+    _localise_index(app, pages.page(page_language, "genindex"), context)
+    if is_fallback(app.env, pagename) and "body" in context:
+        context["pageurl"] = alternates_of(app, pagename)["x-default"] if app.config.html_baseurl else None
+        note = {"original": pages.reference, "direction": direction(pages.reference), "body": context["body"]}
+        context["body"] = app.builder.templates.render("untranslated.html", note)
+
+
+def _localise_index(app: Sphinx, index: str, context: dict[str, Any]) -> None:
+    """Lead to the index of the page's language, and to no page of another language."""
+    pathto = context["pathto"]
+    context["pathto"] = lambda name, *args, **kwargs: pathto(
+        index if name == "genindex" and not (args and args[0]) else name, *args, **kwargs
+    )
+    context["rellinks"] = [
+        (name, _(title), key, _(label)) if name == "genindex" else (name, title, key, label)
+        for name, title, key, label in context.get("rellinks", ())
+        if context[{"P": "prev", "N": "next"}.get(key, "pagename")]
+    ]
+
+
+def set_root(app: Sphinx, docname: str) -> None:
+    """Let themes begin their contents at a page: the first one of a language.
+
+    Not public: Sphinx reads the setting `root_doc` anew for each page, but keeps what it has read of it.
+    """
+    app.config.root_doc = app.config.master_doc = docname
+    vars(app.env).pop("master_doctree", None)
 
 
 def _switcher(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
     """Return the entries of the language switcher; none for a shared page, which is in one language only."""
     current = pages.language_of(pagename)
-    counterparts = {
-        each: pages.counterpart(pagename, each, app.env.found_docs) for each in pages.languages.values()
-    }
+    names = app.env.found_docs
+    if app.config.html_use_index:
+        names = names | {pages.page(each, "genindex") for each in pages.languages.values()}
+    counterparts = {each: pages.counterpart(pagename, each, names) for each in pages.languages.values()}
     return [
         {
             "code": language.code,
@@ -89,44 +141,6 @@ def _switcher(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
         for language, counterpart in counterparts.items()
         if pagename not in pages.shared
     ]
-
-
-def _sidebar(app: Sphinx, pagename: str, root: str) -> list[dict[str, Any]]:
-    """Return the sidebar's entries for the pages below a page."""
-    docnames = [each for each in app.env.toctree_includes.get(root, []) if each in app.env.titles]
-    return [_entry(app, pagename, each, children=_sidebar(app, pagename, each)) for each in docnames]
-
-
-def _entry(app: Sphinx, pagename: str, docname: str, title: str = "", **others: Any) -> dict[str, Any]:
-    """Return a sidebar entry for a page; `hreflang` and `lang` are set if it is in another language."""
-    current = docname == pagename
-    return {
-        "title": title or app.env.titles[docname].astext(),
-        "href": "#" if current else app.builder.get_relative_uri(pagename, docname),
-        "current": current,
-        "open": current or any(each["open"] for each in others.get("children", ())),
-        **others,
-    }
-
-
-def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
-    """Return the entries of the pages that all languages share, and on these, of the languages' homes."""
-    shared = [each for each in pages.shared if each in app.env.found_docs]
-    if not shared:
-        return []
-    page_language = pages.language_of(pagename)
-    hreflang = "" if page_language == pages.reference else pages.reference.code
-    title = translate(app.config.polyglot_shared_title)
-    first = _entry(app, pagename, shared[0], title, hreflang=hreflang)
-    if pagename not in shared:
-        return [{**first, "open": False}]
-    children = [_entry(app, pagename, each) for each in shared[1:]]
-    language_links = [
-        _entry(app, pagename, pages.home(each), each.name, hreflang=each.code, lang=each.code)
-        for each in pages.languages.values()
-        if each != page_language
-    ]
-    return [{**first, "open": True, "children": children}, *language_links]
 
 
 def _descendants(env: BuildEnvironment, docname: str) -> Iterable[str]:
@@ -147,7 +161,7 @@ def refresh_outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
     ]
     old_outline = getattr(env, _OUTLINE, outline)
     setattr(env, _OUTLINE, outline)
-    for removed_page in {page for page, *_ in old_outline} - env.found_docs:
+    for removed_page in {page for page, *_others in old_outline} - env.found_docs:
         Path(app.outdir, f"{removed_page}.html").unlink(missing_ok=True)
     return [] if outline == old_outline else sorted(env.found_docs)
 
@@ -155,10 +169,10 @@ def refresh_outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
 def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:
     """Return the address of a page on the published site in each language, and its x-default."""
     pages = Pages.from_config(app.config)
-    language, root = pages.language_of(docname), app.config.root_doc
+    language, root = pages.language_of(docname), pages.root
     if language is None and docname != root:
         return {}
-    docnames = app.env.found_docs
+    docnames = {each for each in app.env.found_docs if not is_fallback(app.env, each)}
     names = {
         each.code: pages.home(each) if language is None else pages.counterpart(docname, each, docnames)
         for each in pages.languages.values()
@@ -200,6 +214,7 @@ def write_sitemap(app: Sphinx, exception: Exception | None) -> None:
     pages = [
         (page_url(app, docname), dates.get(source_file(app, docname)), alternates_of(app, docname))
         for docname in sorted(app.env.found_docs)
+        if not is_fallback(app.env, docname)
     ]
     text = app.builder.templates.render("sitemap.xml", {"pages": pages})
     (Path(app.outdir) / "sitemap.xml").write_text(text, encoding="utf-8")

@@ -11,10 +11,14 @@ from urllib.parse import urlsplit
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError as SphinxConfigError
 
 from polyglot_book.config import ConfigError, Language, folder_from, languages_from
 
+# Languages that are written from right to left, and scripts of others that are.
+_RIGHT_TO_LEFT = {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ps", "sd", "syr", "ug", "ur", "yi"}
+_RIGHT_TO_LEFT |= {"arab", "hebr", "nkoo", "syrc", "thaa"}
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
@@ -26,21 +30,27 @@ class Pages:
         languages: The languages by code, in the order of the switcher.
         folder: The folder of the languages' folders.
         shared: The pages in the reference language that the readers of all languages share.
+        root: The first page of all; Sphinx's own setting is the page's home while a page is written.
     """
 
     languages: dict[str, Language]
     folder: str
     shared: tuple[str, ...] = ()
+    root: str = ""
 
     @classmethod
     def from_config(cls, config: Config) -> Pages:
-        """Read Sphinx's configuration."""
-        try:
-            languages = languages_from(config.polyglot_languages)
-            shared = tuple(config.polyglot_shared)
-            return cls(languages, folder_from(config.polyglot_folder), shared)
-        except ConfigError as error:
-            raise SphinxConfigError(str(error)) from None
+        """Read Sphinx's configuration, once."""
+        if "_polyglot_pages" not in vars(config):
+            try:
+                languages = languages_from(config.polyglot_languages)
+                folder = folder_from(config.polyglot_folder)
+            except ConfigError as error:
+                raise SphinxConfigError(str(error)) from None
+            root, shared = getattr(config, "root_doc", ""), tuple(config.polyglot_shared)
+            vars(config)["_polyglot_pages"] = cls(languages, folder, shared, root)
+        pages: Pages = vars(config)["_polyglot_pages"]
+        return pages
 
     @property
     def reference(self) -> Language:
@@ -52,11 +62,15 @@ class Pages:
         if docname in self.shared:
             return self.reference
         languages = self.languages.values()
-        return next((each for each in languages if docname.startswith(f"{self.folder}/{each.code}/")), None)
+        return next((each for each in languages if docname.startswith(self.page(each, ""))), None)
+
+    def page(self, language: Language, stem: str) -> str:
+        """Return the name of a language's page."""
+        return f"{self.folder}/{language.code}/{stem}"
 
     def home(self, language: Language) -> str:
         """Return the name of a language's first page."""
-        return f"{self.folder}/{language.code}/index"
+        return self.page(language, "index")
 
     def counterpart(self, docname: str, language: Language, docnames: Container[str]) -> str | None:
         """Return the same page in another language, or None if it is not among these pages."""
@@ -65,9 +79,13 @@ class Pages:
             return docname if language == own and docname in docnames else None
         if own is None:
             return None
-        stem = docname.removeprefix(f"{self.folder}/{own.code}/")
-        name = f"{self.folder}/{language.code}/{stem}"
+        name = self.page(language, docname.removeprefix(self.page(own, "")))
         return name if name in docnames else None
+
+
+def is_fallback(env: BuildEnvironment, docname: str) -> bool:
+    """Return whether a page is made from the source of the reference language, since its own lacks it."""
+    return docname in getattr(env, "polyglot_fallbacks", ())
 
 
 # Sphinx event: config-inited
@@ -75,6 +93,17 @@ def configure(app: Sphinx, config: Config) -> None:
     """Read the site's and the repository's address from the environment variables that override them."""
     config.html_baseurl = os.environ.get("POLYGLOT_BASEURL", config.html_baseurl)
     config.polyglot_repository = os.environ.get("POLYGLOT_REPOSITORY", config.polyglot_repository)
+
+
+def direction(language: Language) -> str:
+    """Return the direction in which a language is written, as in the attribute `dir`.
+
+    Example:
+        >>> direction(Language(code="fa", locale="fa_IR", name="فارسی", title="باغ"))
+        'rtl'
+    """
+    parts = {*re.split("[-_]", language.code.lower()), *re.split("[-_@]", language.locale.lower())}
+    return "rtl" if parts & _RIGHT_TO_LEFT and "latn" not in parts else "ltr"
 
 
 def site_address(config: Config) -> str:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import gettext
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import yaml
+from sphinx.application import Sphinx
+from sphinx.util import logging
 
 from polyglot_book.config import Language
+
+LOGGER = logging.getLogger(__name__)
 
 # Folders with files `<code>.yml`: English message -> translation.
 _FOLDERS = [Path(__file__).parent / "strings"]
 # Sphinx reads and writes one page at a time in each process. None leaves messages in English.
 _language: Language | None = None
+# What a catalogue returns for a message that it lacks, which may be translated by itself: "Index" in German.
+_MISSING = "\0"
+# The messages without a translation that pages have asked for, by the language's code.
+_missing: dict[str, set[str]] = {}
+_translated: set[str] = set()
 
 
 def current_language() -> Language | None:
@@ -115,14 +125,30 @@ class PageCatalogue(gettext.NullTranslations):
         super().__init__()
         self._by_code = by_code
 
-    def gettext(self, message: str) -> str:
-        """Translate a message."""
+    def find(self, message: str) -> str | None:
+        """Return the translation of a message, or None if there is none."""
         if _language is None:
-            return message
+            return None
         if translation := translations(_language.code).get(message):
             return translation
         catalogue = self._by_code.get(_language.code)
-        return catalogue.gettext(message) if catalogue else message
+        translation = catalogue.gettext(message) if catalogue else _MISSING
+        return None if translation == _MISSING else translation
+
+    def gettext(self, message: str) -> str:
+        """Translate a message; note those that have no translation."""
+        translation = self.find(message)
+        if translation is not None:
+            _translated.add(translation)  # themes translate some words twice
+            return translation
+        if (
+            _language
+            and not _language.locale.startswith("en")
+            and message not in _translated
+            and message[0] != "."
+        ):
+            _missing.setdefault(_language.code, set()).add(message)
+        return message
 
 
 def load_catalogue(locale_dirs: Iterable[str], domain: str, languages: Iterable[Language]) -> PageCatalogue:
@@ -140,6 +166,8 @@ def load_catalogue(locale_dirs: Iterable[str], domain: str, languages: Iterable[
     """
     by_code: dict[str, gettext.NullTranslations] = {}
     for language in languages:
+        no_translation = gettext.NullTranslations()
+        no_translation.gettext = lambda message: _MISSING  # type: ignore[method-assign]
         for folder in locale_dirs:
             path = Path(folder) / language.locale / "LC_MESSAGES" / f"{domain}.mo"
             if path.is_file():
@@ -147,7 +175,35 @@ def load_catalogue(locale_dirs: Iterable[str], domain: str, languages: Iterable[
                     catalogue = gettext.GNUTranslations(file)
                 if (first := by_code.setdefault(language.code, catalogue)) is not catalogue:
                     first.add_fallback(catalogue)
+        if language.code in by_code:
+            by_code[language.code].add_fallback(no_translation)
     return PageCatalogue(by_code)
+
+
+def note_missing(folder: Path) -> None:
+    """Append the messages without a translation to files `<folder>/missing-words/<code>.yml`."""
+    for code, messages in _missing.items():
+        path = folder / "missing-words" / f"{code}.yml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        old = path.read_text(encoding="utf-8") if path.is_file() else ""
+        lines = [f"{json.dumps(each, ensure_ascii=False)}: \n" for each in sorted(messages)]
+        if new := [line for line in lines if line not in old]:
+            with path.open("a", encoding="utf-8") as file:
+                file.write("".join(new))
+    _missing.clear()
+
+
+# Sphinx event: build-finished
+def report_missing(app: Sphinx, exception: Exception | None) -> None:
+    """Log how many words of the interface have no translation, and in which file they are listed."""
+    note_missing(Path(app.doctreedir))
+    for path in sorted(Path(app.doctreedir, "missing-words").glob("*.yml")):
+        words = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        words = sorted(words.keys() - {key for key, each in translations(path.stem).items() if each})
+        text = "".join(f"{json.dumps(each, ensure_ascii=False)}: \n" for each in words)
+        path.write_text(text, encoding="utf-8")
+        if words:
+            LOGGER.info("%s: %d words of the interface have no translation: %s", path.stem, len(words), path)
 
 
 # Translates a message of this package, or of an extension that has registered its translations.

@@ -103,7 +103,9 @@ def test_a_screen_reader_is_told_the_whole_page(seen: Visit, name: str) -> None:
     assert len(formulas) == seen.page.evaluate(_DRAWN, "math")
     assert all(each.text().strip() for each in formulas)
     images = list(page.all("image"))
-    assert len(images) == seen.page.evaluate(_DRAWN, "svg.polyglot-figure, article img")
+    assert len(images) == seen.page.evaluate(
+        _DRAWN, "svg:is(.polyglot-figure, .polyglot-glance), article img"
+    )
     assert [each.text() for each in images if each.text()] == [], "told twice"
     tables = list(page.all("table"))
     assert len(tables) == seen.page.evaluate(_DRAWN, "article table")

@@ -266,7 +266,7 @@ MASK = """states => states.map(({ mask, notation, row }) => {
   return {
     entries: all(".live-mask .live-entry").map((each) => each.textContent),
     weights: all(".live-mask .live-number").map((each) => each.textContent),
-    names: cells.flat().map((each) => each.textContent),
+    names: cells.flat().map((each) => each.ariaLabel),
     blind: all(".live-mask [role=row]").slice(1).map((line) => line.classList.contains("live-blind")),
     libraries: all(".live-answers > div").map((line) => [...line.children].map((each) => each.innerText)),
     now: body.querySelector(".live-now").innerText,
@@ -448,7 +448,7 @@ ATLAS = """async states => {
   const body = document.querySelector("[data-live=atlas] .polyglot-live-body");
   const all = (selector) => [...body.querySelectorAll(selector)];
   const heads = all(".live-atlas [role=row]").slice(1).map((line) => [...line.querySelectorAll("button")]);
-  const [texts, kinds] = all("select");
+  const [texts, kinds] = all(".live-ask select");
   const choose = (select, place) => {
     select.selectedIndex = place;
     select.dispatchEvent(new Event("change"));

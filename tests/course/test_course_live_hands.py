@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser import Browser, visit
+from tests.browser import Browser, Visit, visit
 from tests.course.living import CHAPTERS, IDS, come_near, numbers
 
 EVERY_KIND = pytest.mark.parametrize("kind", CHAPTERS)
+PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
 
 
 def test_the_hull_by_keyboard(window: Browser, address: str) -> None:
@@ -25,7 +26,7 @@ def test_the_hull_by_keyboard(window: Browser, address: str) -> None:
         assert float(slider.get_attribute("aria-valuetext")) == pytest.approx(float(before) + 0.5)
         seen.page.keyboard.press("End")
         assert slider.get_attribute("aria-valuetext") == "10"
-        live = body.locator("[aria-live=polite]")
+        live = body.locator(".live-now + [aria-live=polite]")
         expect(live).to_contain_text("for has")
         body.get_by_role("button", name="divide by √dₖ").press("Enter")
         assert body.get_by_role("button", name="divide by √dₖ").get_attribute("aria-pressed") == "false"
@@ -47,7 +48,7 @@ def test_the_mask_by_keyboard(window: Browser, address: str) -> None:
         body.get_by_role("button", name="Reset").click()
         body.get_by_role("button", name="added to the scores").focus()
         seen.page.keyboard.press("Tab")  # one stop for the whole grid
-        focused = "document.activeElement.textContent"
+        focused = "document.activeElement.ariaLabel"
         assert seen.page.evaluate(focused).startswith("Yonghe Road → Zhonghe: True")
         seen.page.keyboard.press("ArrowRight")
         seen.page.keyboard.press("ArrowUp")
@@ -63,7 +64,7 @@ def test_the_mask_by_keyboard(window: Browser, address: str) -> None:
         answers = dict(line.split("\n", 1) for line in body.locator(".live-answers > div").all_inner_texts())
         assert answers["nn.MultiheadAttention"].count("NaN") == 4
         assert answers["d2l"].split("\n")[-1].split() == ["0.2500"] * 4
-        live = body.locator("[aria-live=polite]")
+        live = body.locator(".live-now + [aria-live=polite]")
         expect(live).to_contain_text("a sees no key")
         seen.page.keyboard.press("Tab")
         assert not seen.page.evaluate("document.activeElement.closest('.live-mask')")
@@ -74,7 +75,7 @@ def test_the_path_by_keyboard(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         come_near(seen, "path")
         body = seen.page.locator("[data-live=path] .polyglot-live-body")
-        body.get_by_role("button", name="Reset").focus()
+        body.get_by_role("link", name="the bug clinic").focus()
         seen.page.keyboard.press("Tab")
         for key in ("ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp", "ArrowUp", "End"):
             seen.page.keyboard.press(key)
@@ -105,17 +106,16 @@ def test_decoding_by_keyboard(window: Browser, address: str) -> None:
         seen.page.keyboard.press("ArrowLeft")
         body.get_by_role("button", name="without a cache").press("Space")
         assert numbers(now.inner_text())[:3] == [2, 4, 0]
-        expect(body.locator("[aria-live=polite]")).to_contain_text("keys computed 4")
+        expect(body.locator(".live-now + [aria-live=polite]")).to_contain_text("keys computed 4")
         seen.page.wait_for_url("**#triangle-figure~s=1&c=0")
         assert seen.problems() == []
 
 
 def test_bugs_by_keyboard_and_finger(window: Browser, address: str) -> None:
-    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
-    with visit(window, address, **phone) as seen:
+    with visit(window, address, **PHONE) as seen:
         come_near(seen, "bugs")
         body = seen.page.locator("[data-live=bugs] .polyglot-live-body")
-        live = body.locator("[aria-live=polite]")
+        live = body.locator(".live-now + [aria-live=polite]")
         body.get_by_role("combobox", name="Decoder").press("ArrowDown")
         assert body.locator(".live-marks .live-chosen th").inner_text() == "does not see itself"
         body.get_by_role("button", name="parity").press("Enter")
@@ -131,9 +131,115 @@ def test_bugs_by_keyboard_and_finger(window: Browser, address: str) -> None:
         assert seen.problems() == []
 
 
+def test_hands_drag_the_output_and_the_values(window: Browser, address: str) -> None:
+    with visit(window, address, viewport={"width": 900, "height": 900}) as seen:
+        data = come_near(seen, "hull")
+        body = seen.page.locator("[data-live=hull] .polyglot-live-body")
+        output, value = body.locator(".live-handle").last, body.locator(".live-handle").first
+        wish = body.locator(".live-wish").bounding_box()
+        assert wish
+        target = wish["x"] + wish["width"] / 2, wish["y"] + wish["height"] / 2
+        output.hover()
+        seen.page.mouse.down()
+        seen.page.mouse.move(*target, steps=4)
+        seen.page.mouse.up()
+        place = numbers(output.get_attribute("aria-valuetext") or "")
+        assert data["wished"] == [2, 2]
+        assert place == pytest.approx([1, 1], abs=0.01)  # the hull's point that is nearest to it
+        assert place == numbers(body.locator(".live-now").inner_text())[:2]
+        seen.page.mouse.move(10, 10)  # nothing is held any more
+        assert numbers(output.get_attribute("aria-valuetext") or "") == place
+        before = numbers(value.get_attribute("aria-valuetext") or "")
+        assert before == data["values"][0]
+        value.focus()
+        for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
+            seen.page.keyboard.press(key)
+        after = numbers(value.get_attribute("aria-valuetext") or "")
+        assert after == pytest.approx([before[0] - 0.1, before[1] + 0.2])
+        weights = numbers(body.locator(".live-weight-of").all_inner_texts())
+        moved = [after, *data["values"][1:]]
+        expected = [sum(w * v[axis] for w, v in zip(weights, moved, strict=True)) for axis in (0, 1)]
+        shown = numbers(body.locator(".live-now").inner_text())[:2]
+        assert shown == pytest.approx(expected, abs=5e-4)
+        seen.page.wait_for_url("**&v=*")
+        state = seen.page.evaluate("location.hash")
+        output.focus()
+        seen.page.keyboard.press("ArrowLeft")
+        further = numbers(output.get_attribute("aria-valuetext") or "")
+        assert further == pytest.approx([shown[0] - 0.1, shown[1]], abs=0.002)
+        assert seen.problems() == []
+    with visit(window, address) as seen:  # the state of the address is that before the last key
+        come_near(seen, "hull", state=state)
+        now = seen.page.locator("[data-live=hull] .live-now").inner_text()
+        assert numbers(now)[:2] == pytest.approx(shown, abs=2e-4)
+
+
+def test_a_finger_drags_the_output_of_the_hull(window: Browser, address: str) -> None:
+    with visit(window, address, **PHONE) as seen:
+        come_near(seen, "hull")
+        output = seen.page.locator("[data-live=hull] .live-handle").last
+        output.scroll_into_view_if_needed()
+        before = numbers(output.get_attribute("aria-valuetext") or "")
+        scrolled = seen.page.evaluate("scrollY")
+        swipe(seen, output, [(0, 0), (-10, -20), (-20, -40)])
+        after = numbers(output.get_attribute("aria-valuetext") or "")
+        assert after[0] < before[0] - 0.1
+        assert after[1] > before[1] + 0.3
+        assert seen.page.evaluate("scrollY") == scrolled
+
+
+def test_a_pointer_paints_the_mask_and_the_preset_that_it_equals_is_on(window: Browser, address: str) -> None:
+    with visit(window, address, **PHONE) as seen:
+        come_near(seen, "mask")
+        body = seen.page.locator("[data-live=mask] .polyglot-live-body")
+        cells = body.locator(".live-mask button")
+        pressed = "cells => cells.map((cell) => Number(cell.ariaPressed === 'true'))"
+        described = body.get_attribute("aria-describedby") or ""
+        assert (seen.page.locator(f"#{described}").get_attribute("aria-label") or "").startswith("Heat map")
+        cells.nth(0).scroll_into_view_if_needed()
+        scrolled = seen.page.evaluate("scrollY")
+        box, last = cells.nth(12).bounding_box(), cells.nth(14).bounding_box()
+        assert box and last
+        swipe(seen, cells.nth(12), [(0, 0), (30, 0), (last["x"] - box["x"], 0)])
+        assert cells.evaluate_all(pressed) == [1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1]
+        assert seen.page.evaluate("scrollY") == scrolled
+        for cell in range(12, 15):  # what is painted over again with the mouse
+            cells.nth(cell).hover()
+            seen.page.mouse.down() if cell == 12 else None
+        seen.page.mouse.up()
+        assert cells.evaluate_all(pressed)[12:] == [1, 1, 1, 1]
+        expect(body.get_by_role("button", name="causal")).to_have_attribute("aria-pressed", "true")
+        for cell in (3, 7, 11):
+            cells.nth(cell).tap()
+        cells.nth(1).click()
+        cells.nth(2).click()
+        cells.nth(6).click()
+        expect(body.get_by_role("button", name="hide nothing")).to_have_attribute("aria-pressed", "true")
+        expect(body).not_to_have_attribute("aria-describedby", described)
+        lines = (body.get_attribute("aria-describedby") or "").split()
+        said = [seen.page.locator(f"#{each}").inner_text() for each in lines]
+        assert said[0].startswith("has → a: True")
+        assert said[1].startswith("✓ Everything is right")
+        body.get_by_role("button", name="Reset").click()
+        expect(body).to_have_attribute("aria-describedby", described)
+        assert seen.problems() == []
+
+
+def swipe(seen: Visit, element: Locator, steps: list[tuple[float, float]]) -> None:
+    """Move a finger from the middle of an element by these distances."""
+    box = element.bounding_box()
+    assert box
+    start = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = seen.page.context.new_cdp_session(seen.page)
+    for number, (across, down) in enumerate(steps):
+        point = {"x": start[0] + across, "y": start[1] + down}
+        kind = "touchMove" if number else "touchStart"
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
 def test_a_finger_sets_the_mask(window: Browser, address: str) -> None:
-    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
-    with visit(window, address, **phone) as seen:
+    with visit(window, address, **PHONE) as seen:
         come_near(seen, "mask")
         cell = seen.page.locator("[data-live=mask] .live-mask button").nth(5)
         cell.tap()
@@ -141,11 +247,10 @@ def test_a_finger_sets_the_mask(window: Browser, address: str) -> None:
 
 
 def test_the_atlas_by_keyboard_and_finger(window: Browser, address: str) -> None:
-    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
-    with visit(window, address, **phone) as seen:
+    with visit(window, address, **PHONE) as seen:
         come_near(seen, "atlas")
         body = seen.page.locator("[data-live=atlas] .polyglot-live-body")
-        first, second = body.locator("[aria-live=polite]").all()
+        first, second = body.locator(".live-now + [aria-live=polite]").all()
         body.locator(".live-atlas button[tabindex='0']").focus()
         for key in ("End", "ArrowUp", "ArrowLeft", "Enter"):
             seen.page.keyboard.press(key)
@@ -179,12 +284,12 @@ STATE = {
     "backwards": ("#anti-diagonal-figure~w=1&m=1&q=2", ".live-now"),
     "bugs": ("#matrix-figure~b=10&p=0,5", ".live-now"),
     "cache": ("#cache-figure~l=64&q=64&k=8&d=128&n=32768", ".live-now"),
-    "clocks": ("#rotary-figure~m=9&n=1&t=1", ".live-now"),
+    "clocks": ("#rotary-figure~m=9&n=1&t=1&b=1", ".live-now"),
     "copier": ("#copier-live~s=2&q=14&o=1", ".live-now"),
     "hull": ("#weighted-sums-figure~q=0&s=1,2,-3,0.5&t=2&d=64&raw=1", ".live-now"),
-    "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2", ".live-answers"),
-    "path": ("#path-figure~z=2,5,4,3&e=1,2,7", ".live-now"),
-    "decoding": ("#triangle-figure~s=2&l=1&h=1&c=0", ".live-costs"),
+    "mask": ("#causal-weights~m=8,0,14,5&r=1&n=2&b=2", ".live-answers"),
+    "path": ("#path-figure~z=2,5,4,3&e=1,2,7&b=3", ".live-now"),
+    "decoding": ("#triangle-figure~s=2&l=1&h=1&c=0&b=2", ".live-costs"),
     "reach": ("#reach-figure~m=2&t=5", ".live-now"),
     "speculative": ("#speculative-figure~q=1,2,3&p=3,2,1&k=2&n=3", ".live-now"),
     "stacks": ("#gradients-figure~r=1&n=2&d=4", ".live-now"),

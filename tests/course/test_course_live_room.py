@@ -100,7 +100,7 @@ def test_nothing_moves_when_a_figure_comes_to_life_or_changes(
 
         before = places()
         assert figure.locator("svg").first.is_visible()
-        assert not figure.get_by_role("button").count()
+        assert not figure.locator(".polyglot-live-body").get_by_role("button").count()
         seen.page.evaluate(ENLIVEN, kind)
         after = places()
         assert figure.get_by_role("button").count()

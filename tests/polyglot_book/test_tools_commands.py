@@ -61,6 +61,19 @@ def test_translations_fails_where_something_is_stale(
     assert capsys.readouterr().out == "chapters/ko/01-one.md#why: marked as up to date\n"
 
 
+def test_messages_name_the_commands_as_the_book_does(
+    executed: TinyBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executed.write("polyglot.yml", "commands: {run: make notebooks, mark: make mark CELL=}\n")
+    executed.edit("chapters/en/01-one.md", "asks each key", "asks every key")
+    executed.edit("chapters/ko/01-one.md", "x * 7", "x * 8")
+    assert run(executed, "check") == 1
+    out = capsys.readouterr().out
+    for part in ("`make mark CELL=ko/01-one#why`", "run `make notebooks`", "run `polyglot sync`"):
+        assert part in out
+    assert "`polyglot run`" not in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -57,3 +57,23 @@ def test_a_missing_file_says_where_to_run(tmp_path: Path) -> None:
 def test_no_language_is_an_error() -> None:
     with pytest.raises(ConfigError, match="non-empty"):
         languages_from({})
+
+
+def test_norwegian_needs_no_quotes(tiny: TinyBook) -> None:
+    tiny.edit("_config.yml", "      ko: {locale: ko, name: 한국어", "      no: {locale: nb, name: Norsk")
+    assert [*tiny.book.languages] == ["en", "zh-TW", "zh-CN", "no"]
+    tiny.edit("_config.yml", "locale: nb", "locale: no")
+    with pytest.raises(ConfigError, match="no: locale: expected text in quotes, got False"):
+        Book.load(tiny.root)
+
+
+def test_a_book_without_sphinx_has_settings_of_its_own(tmp_path: Path) -> None:
+    own = tmp_path / "polyglot.yml"
+    own.write_text(
+        "folder: pages\nlanguages:\n  he: {locale: he, name: עברית, title: גלים}\n", encoding="utf-8"
+    )
+    book = Book.load(tmp_path)
+    assert (book.reference.name, book.folder, "dollarmath" in book.extensions) == ("עברית", "pages", True)
+    own.write_text("languages: 5\n")
+    with pytest.raises(ConfigError, match=r"polyglot\.yml: .*languages: 5 is not of type 'object'"):
+        Book.load(tmp_path)

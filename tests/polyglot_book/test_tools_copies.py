@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -56,6 +57,12 @@ def notebook() -> NotebookNode:
             "<details>\n<summary>Of them</summary>\n\n2\n\n</details>",
         ),
         (":::{admonition} Empty\n:::", "> **Empty**\n>\n>"),
+        (
+            ":::{admonition} Question 1\n:class: question\nWhich?\n\n1. one\n2. two\n:::\n\n"
+            ":::{dropdown} Answers\n1. No.\n2. **Right.** Yes.\n:::",
+            "> **Question 1**\n>\n> Which?\n>\n> 1. one\n> 2. two\n\n"
+            "<details>\n<summary>Answers</summary>\n\n1. No.\n2. **Right.** Yes.\n\n</details>",
+        ),
     ],
 )
 def test_directives_become_markdown_that_every_reader_shows(myst: str, markdown: str) -> None:
@@ -99,6 +106,14 @@ def test_students_get_neither_solutions_nor_outputs(notebook: NotebookNode) -> N
     assert all(not cell.outputs and cell.execution_count is None for cell in copy.cells[2:])
     assert notebook.cells[-1].outputs
     assert not has_solutions(copy)
+
+
+def test_the_first_cell_finds_wheels_by_an_expression() -> None:
+    code = install_code("no_such_package", ["{wheels}x.whl"], 'Path.cwd().as_uri() + "/"')
+    values: dict[str, object] = {}
+    exec(code.partition("\nif ")[0], values)
+    assert values["wheels"] == f"{Path.cwd().as_uri()}/"
+    assert code.endswith("\n    %pip install -q {wheels}x.whl")
 
 
 def test_the_first_cell_installs_only_what_is_missing() -> None:

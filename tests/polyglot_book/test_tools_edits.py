@@ -112,7 +112,7 @@ def test_sync_adds_a_cell_and_leaves_its_words_to_the_translator(tiny: TinyBook)
     assert chapter.by_id["more"].alt == "This part is not translated yet. More"
     assert messages(tiny) == [
         f"chapters/{code}/01-one.md#more: not translated yet; translate it, remove the note, then "
-        f"`make mark CELL={code}/01-one#more`"
+        f"`polyglot mark {code}/01-one#more`"
         for code in ("zh-TW", "zh-CN", "ko")
     ]
     with pytest.raises(ValueError, match=r"ko/01-one\.md#more: it waits for its translation"):
@@ -184,11 +184,11 @@ def test_mark_is_what_makes_a_cell_current(tiny: TinyBook) -> None:
         ("ko/01-one#nothing", "no such cell"),
         ("ko/02-two#why", "no such chapter"),
         ("ko/01-one", r"ko/01-one\.md#paint: the reference has no such cell"),
-        ("en/01-one#why", "expected CELL=<zh-TW or zh-CN or ko>/"),
-        ("fr/01-one#why", "expected CELL=<zh-TW or zh-CN or ko>/"),
+        ("en/01-one#why", "expected <zh-TW or zh-CN or ko>/"),
+        ("fr/01-one#why", "expected <zh-TW or zh-CN or ko>/"),
         ("ko/01-one#setup", "nothing to mark"),
-        ("", "^which cell[?] expected CELL="),
-        ("why", "expected CELL=<zh-TW or zh-CN or ko>/"),
+        ("", "^which cell[?] expected <"),
+        ("why", "expected <zh-TW or zh-CN or ko>/"),
     ],
 )
 def test_mark_refuses_what_it_does_not_know(tiny: TinyBook, target: str, message: str) -> None:

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,28 +27,44 @@ def test_the_book_of_the_readme(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fenced = re.findall(
+    found = re.findall(
         r"^(`{3,4})(yaml|yml|markdown|bash|python)\n(.*?)^\1$", README, re.DOTALL | re.MULTILINE
     )
-    blocks = {language: text for _, language, text in fenced}
-    Path("chapters/en").mkdir(parents=True)
+    blocks = {language: text for _, language, text in found}
     Path("_config.yml").write_text(blocks["yaml"])
-    Path("chapters/en/01-sums.md").write_text(blocks["markdown"])
-    statuses = {}
-    for name, argument in re.findall(r"python -m polyglot_book (\S+) ?(\S*?) *#", blocks["bash"]):
-        statuses[name] = main([name, *filter(None, [argument])])
-        if name == "translations":
-            korean = Path("chapters/ko/01-sums.md")
-            korean.write_text(re.sub(r"# Sums.*?\n:::\n", "# 합\n", korean.read_text(), flags=re.DOTALL))
-    assert statuses == {"sync": 0, "translations": 1, "mark": 0, "notebooks": 0, "check": 0}
-    summary = capsys.readouterr().out.splitlines()[-1]
-    assert blocks["bash"].endswith(f"# {summary}\n")
+    Path("_toc.yml").write_text("format: jb-book\nroot: sums\n")
+    Path("sums.md").write_text(blocks["markdown"])
+    first, second = [text for _, language, text in found if language == "bash"][1:]
+
+    def follow(commands: str) -> dict[str, int]:
+        statuses = {}
+        for line in commands.splitlines():
+            command, _, comment = (part.strip() for part in line.partition("#"))
+            if command.startswith("polyglot "):
+                statuses[command] = main(command.split()[1:])
+                if command == "polyglot check":
+                    assert capsys.readouterr().out == f"{comment}\n"
+            elif command.startswith("mkdir"):
+                shutil.move("book", "chapters")
+            elif comment.startswith("now translate"):
+                korean = Path("book/ko/sums.md")
+                text = re.sub(r":::.*?:::\n\n", "", korean.read_text(), flags=re.DOTALL)
+                korean.write_text(
+                    text.replace("# Sums", "# 합").replace("How much is $1 + 1$?", "$1 + 1$ 은?")
+                )
+            capsys.readouterr()
+        return statuses
+
+    expected = ["init", "init --language ko", "status", "mark ko/sums", "check"]
+    assert follow(first) == {f"polyglot {each}": int(each == "status") for each in expected}
+    assert follow(second) == {"polyglot sync": 0, "polyglot run": 0, "polyglot check": 0}
     imports, *examples = filter(None, blocks["python"].splitlines())
     names: dict[str, object] = {}
     exec(imports, names)
     assert len(examples) == 2
     for expression, result in (line.split("# ") for line in examples):
         assert repr(eval(expression, names)) == result
-    Path("_config.yml").write_text(f"{blocks['yaml']}    polyglot_terms: terms.yml\n")
+    config = Path("_config.yml").read_text()
+    Path("_config.yml").write_text(f"{config}    polyglot_terms: terms.yml\n")
     Path("terms.yml").write_text(blocks["yml"])
     assert main(["check"]) == 0

@@ -123,18 +123,18 @@ def test_an_announced_error_and_a_described_figure_pass(executed: TinyBook) -> N
 )
 def test_what_is_wrong_with_a_whole_notebook(executed: TinyBook, old: str, new: str, what: str) -> None:
     executed.edit(NAME, old, new)
-    assert check(executed) == [f"{NAME}: {what}; run `make notebooks`"]
+    assert check(executed) == [f"{NAME}: {what}; run `polyglot run`"]
 
 
 def test_a_notebook_of_an_older_format(executed: TinyBook) -> None:
     text = re.sub(r'   "id": "[^"]*",\n', "", executed.read(NAME))
     executed.write(NAME, text.replace('"nbformat_minor": 5', '"nbformat_minor": 4'))
-    assert check(executed) == [f"{NAME}: not a valid notebook; run `make notebooks`"]
+    assert check(executed) == [f"{NAME}: not a valid notebook; run `polyglot run`"]
 
 
 def test_chapters_and_notebooks_belong_together(executed: TinyBook) -> None:
     (executed.root / NAME).rename(executed.root / "book/ko/02-two.ipynb")
     assert check(executed) == [
-        "book/ko/02-two.ipynb: a notebook without a chapter; run `make notebooks`, which removes it",
-        "book/ko/01-one.ipynb: chapters/ko/01-one.md has no notebook; run `make notebooks`",
+        "book/ko/02-two.ipynb: a notebook without a chapter; run `polyglot run`, which removes it",
+        "book/ko/01-one.ipynb: chapters/ko/01-one.md has no notebook; run `polyglot run`",
     ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from polyglot_book.checks import check_parity
+from polyglot_book.translations import check_translations
 from tests.polyglot_book.tiny_book import PROSE, TinyBook
 
 KO = "chapters/ko/01-one.md"
@@ -115,3 +116,51 @@ def test_elsewhere_no_link_is_added(more_links: TinyBook) -> None:
     more_links.edit("chapters/en/01-one.md", '{"id": "all", "links": "more"}', '{"id": "all"}')
     (violation,) = check_parity(more_links.book)
     assert violation.problem == "links: adds 'k.html'"
+
+
+@pytest.mark.parametrize(
+    ("english", "korean"),
+    [
+        (r"$\bar x_1 = \widetilde{R}$", r"$\overline{x}_{1}=\tilde R$"),
+        (r"$$\left(a \quad \cr b\right) .$$", r"$$(a \\ b)$$"),
+        (r"$γ_h, \frac{m}{{p_t}}$", r"$\gamma_h$ 와 $\frac m {p_t}$"),
+        (r"$$x \text{ if } y % comment$$", "$$x 이면 y$$"),
+        ("the $k^{th}$ of $2$, and $k$", "2 개 가운데 $k$"),
+        ("use the model", "`model` 을 쓴다"),
+        ("[a](https://en.wikipedia.org/wiki/A)", "[가](https://ko.example.org/a)"),
+    ],
+)
+def test_the_same_in_other_signs_is_no_difference(parts: TinyBook, english: str, korean: str) -> None:
+    for code in PROSE:
+        text = korean if code == "ko" else english
+        parts.write(f"chapters/{code}/01-one.md", f'+++ {{"id": "all"}}\n\n{text}\n')
+    assert check_parity(parts.book) == []
+
+
+@pytest.mark.parametrize(
+    ("english", "korean"),
+    [
+        (r"$\exp(m - p)$", r"$\exp(m / p)$"),
+        (r"$\bar x$", r"$\hat x$"),
+        ("$x^{12}$", "$x^12$"),
+        ("$x_t$ and $y = x_t$", "$x_t$"),
+        ("$a$ and $b$", "$b$ 와 $b$"),
+        ("$3$", "4"),
+        ("[a](https://en.wikipedia.org/wiki/A)", "가"),
+    ],
+)
+def test_another_formula_or_link_is_one(parts: TinyBook, english: str, korean: str) -> None:
+    for code in PROSE:
+        text = korean if code == "ko" else english
+        parts.write(f"chapters/{code}/01-one.md", f'+++ {{"id": "all"}}\n\n{text}\n')
+    assert [each.file for each in check_parity(parts.book)] == [KO]
+
+
+def test_words_in_code_may_differ_where_the_book_says_so(tiny: TinyBook) -> None:
+    tiny.edit(KO, "x * 7)", "x * 7, '나'  # 곱\n)")
+    tiny.edit("chapters/en/01-one.md", "x * 7)", "x * 7, 'me')")
+    assert any("the code differs" in str(each) for each in check_translations(tiny.book))
+    tiny.write("polyglot.yml", "free_words: true\n")
+    assert not any(each.file == KO for each in check_translations(tiny.book))
+    tiny.edit(KO, "x * 7", "x * 8")
+    assert any("the code differs" in str(each) for each in check_translations(tiny.book) if each.file == KO)

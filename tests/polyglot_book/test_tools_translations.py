@@ -32,7 +32,7 @@ def test_a_whole_book_has_no_violation(tiny: TinyBook) -> None:
             "asks each key",
             "asks every key",
             "why",
-            "stale: the reference has changed; bring it up to date, then `make mark CELL=ko/01-one#why`",
+            "stale: the reference has changed; bring it up to date, then `polyglot mark ko/01-one#why`",
         ),
         (EN, "A square", "A blue square", "draw", "stale"),
         (
@@ -43,9 +43,9 @@ def test_a_whole_book_has_no_violation(tiny: TinyBook) -> None:
             "it has no `of`",
         ),
         (KO, CODE.format(code="ko"), '+++ {"id": "setup"}\n\n글\n', "setup", "a markdown cell, code in the"),
-        (KO, '"id": "why"', '"id": "extra"', "why", "missing; run `make sync`"),
+        (KO, '"id": "why"', '"id": "extra"', "why", "missing; run `polyglot sync`"),
         (KO, '"id": "why"', '"id": "extra"', "extra", "the reference has no such cell"),
-        (KO, "id: draw", "id: paint", "draw", "missing; run `make sync`"),
+        (KO, "id: draw", "id: paint", "draw", "missing; run `polyglot sync`"),
         (KO, "x * 7", "x * 8", "draw", "the code differs"),
         (KO, "x = 6", "x = 6  # 여섯", "setup", "the code differs"),
         (KO, 'set_language("ko")', 'set_language("zh-CN")', "setup", "the code differs"),
@@ -85,7 +85,7 @@ def test_whole_chapters_and_folders(tiny: TinyBook) -> None:
         "chapters/zh-CN/01-one.md: line 1: markdown cell: expected a header with an id, got {}; "
         'correct its header, as in +++ {"id": "why-scale"}',
         "chapters/fr: a language unknown to _config.yml; add it to polyglot_languages or remove it",
-        "chapters/ko/01-one.md: the chapter is missing; run `make sync`",
+        "chapters/ko/01-one.md: the chapter is missing; run `polyglot sync`",
         "chapters/ko/02-two.md: a chapter that the reference lacks; write chapters/en/02-two.md first, "
         "or remove this file",
     ]
@@ -115,7 +115,7 @@ def test_a_chapter_has_one_form_and_sync_writes_it(tiny: TinyBook, old: str, new
     tiny.edit(KO, old, new)
     (found,) = messages(tiny)
     assert found.startswith(f"{KO}: {what}")
-    assert found.endswith("; run `make sync`")
+    assert found.endswith("; run `polyglot sync`")
     sync(tiny.book, lambda line: None)
     assert tiny.read(KO) == before
     assert messages(tiny) == []

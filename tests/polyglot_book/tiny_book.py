@@ -21,6 +21,7 @@ sphinx:
     polyglot_terms: terms.yml
     polyglot_library: [src/tinylib]
     polyglot_language_call: set_language
+    polyglot_vector_figures: true
     polyglot_languages:
       en: {locale: en, name: English, title: Tiny}
       zh-TW: {locale: zh_TW, name: 繁體中文, title: 小書, tagline: 一本小書}

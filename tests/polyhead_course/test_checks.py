@@ -41,7 +41,7 @@ named = pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__
 
 
 def test_every_check_has_right_and_wrong_answers():
-    names = set(checks.__all__) - {"patient", "probe"}  # these judge no answer
+    names = set(checks.__all__) - {"choices", "patient", "probe"}  # these judge no answer
     for answers in (RIGHT, WRONG):
         assert {check.__name__ for check in answers} == names
         assert all(answers.values())
@@ -97,6 +97,30 @@ def test_every_label_of_a_check_is_a_mistake_or_says_what_is_odd():
     assert general | {f"check.{name}" for _, name, _ in EVERY_WRONG} == set(labels)
     for code in LANGUAGES:
         assert len({label[code] for label in labels.values()}) == len(labels)
+
+
+def test_a_reader_gets_a_code_for_a_right_answer_and_none_for_a_wrong_one(monkeypatch, capsys):
+    assert verdict.code_of("attention") == "FLPD"
+    assert len({verdict.code_of(name) for name in checks.__all__}) == len(checks.__all__)
+    monkeypatch.delenv("PYTEST_VERSION")
+    for code in LANGUAGES:
+        set_language(code)
+        checks.attention(RIGHT[checks.attention][0])
+        assert capsys.readouterr().out == f"{text('check.agrees')}\n{text('solved.code', code='FLPD')}\n"
+        checks.attention(WRONG[checks.attention][0][1])
+        assert "FLPD" not in capsys.readouterr().out
+    monkeypatch.setenv("POLYGLOT_TERMS", "")
+    checks.attention(RIGHT[checks.attention][0])
+    assert capsys.readouterr().out == text("check.agrees") + "\n"
+
+
+def test_the_right_choices_are_printed_and_one_must_be_right(capsys):
+    rows = torch.tensor([[1.0, 0.0], [0.5, 0.5], [2.0, -1.0]])
+    checks.choices([row.min() < 0 for row in rows], [1 == 1, False], [False] * 4 + [rows[0, 0] == 1])
+    assert capsys.readouterr().out == "Right answers: 3, 1, 5\n"
+    for wrong in ([False, False], [True, False, True]):
+        with pytest.raises(ValueError, match="question 2 must have exactly one right choice"):
+            checks.choices([True], wrong)
 
 
 def test_two_mistakes_at_once_are_both_named(capsys):

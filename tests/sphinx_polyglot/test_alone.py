@@ -52,8 +52,13 @@ def test_a_page_is_in_the_language_of_its_folder(two: Built) -> None:
 
 
 def test_sidebar_and_neighbours_are_in_the_language_of_the_page(two: Built) -> None:
-    for code, titles in {"en": ["1. Trees", "2. Ponds"], "ko": ["1. 나무"]}.items():
-        assert [each.text() for each in two.page(f"book/{code}/trees").css(".bd-docs-nav a")] == titles
+    for code, titles in {
+        "en": ["Gardens", "1. Trees", "2. Ponds"],
+        "ko": ["정원", "1. 나무", "2. Ponds"],
+    }.items():
+        assert [
+            each.text().strip() for each in two.page(f"book/{code}/trees").css(".bd-docs-nav a")
+        ] == titles
     # In the order of the whole book, the Korean home follows the last English page.
     around = {
         "ko/index": ["trees.html"],
@@ -80,6 +85,6 @@ def test_the_switcher_is_on_the_page(two: Built, window: Browser) -> None:
     link.click()
     assert page.url.endswith("/book/ko/trees.html")
     page.close()
-    # A page without a counterpart leads to the first page of the other language.
+    # A page that the other language lacks is there, too.
     (link,) = two.page("book/en/ponds").css('.polyglot-switcher a[lang="ko"]')
-    assert value(link, "href") == "../ko/index.html" and "data-same-page" not in link.attributes
+    assert value(link, "href") == "../ko/ponds.html" and "data-same-page" in link.attributes

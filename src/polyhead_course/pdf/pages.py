@@ -13,14 +13,15 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from polyglot_book.contents import EXERCISE_CLASS, EXERCISE_PREFIX
 from polyglot_book.ipynb import SOLUTION_PREFIX
+from polyhead_course.theme.formulas import linear
 from polyhead_course.theme.markup import width_of
-from sphinx_polyglot.formulas import linear
 
 # Removed: elements that are useless on paper.
 _DROPPED = (
     ".headerlink, script, noscript, button, .toctree-wrapper, .d-print-none, .polyglot-live-body, "
     "details.hide > summary, .sd-summary-state-marker"
 )
+_ANSWERS = ".question.admonition + details, [id$=--quiz-answers]"
 _LOCAL = re.compile(r"(?<=url\(#)[^)]+(?=\))")
 _ID = re.compile(r"#([\w-]+)")
 _PRE = re.compile(r"<pre[^>]*>(.*?)\n?</pre>", re.DOTALL)
@@ -110,6 +111,10 @@ def read_part(path: Path, stems: Collection[str], pointer: str) -> Part:
     _make_unique(article, path, stems, canonical.attrs.sget("href") if canonical else "")
     sections = [(node.parent, node) for node in article.css("section > :is(h1, h2)")]
     headings = [Heading(section.id or "", _inside(node)) for section, node in sections if section]
+    # Answers to the questions stand at the end of the chapter.
+    for answers in article.css(_ANSWERS):
+        _first(article, "section").insert_child(answers)  # a copy
+        answers.decompose()
     solutions = _solutions_of(article, anchor_of(path.stem, SOLUTION_PREFIX), pointer)
     return Part(anchor_of(path.stem), headings, with_lines(_inside(article)), solutions)
 
@@ -178,8 +183,18 @@ def _target(href: str, path: Path, stems: Collection[str], address: str) -> str:
     return urljoin(address, href) if address else ""
 
 
+def _hints_before(solution: str, article: LexborNode) -> str:
+    """Remove the hints of a solution's exercise from a page and return them, as HTML."""
+    anchor = article.css_first(f"#{solution.replace(f'--{SOLUTION_PREFIX}', '--hints-', 1)}")
+    html = ""
+    while anchor and (hint := _next_element(anchor)) and hint.tag == "details":
+        html += hint.html or ""
+        hint.decompose()
+    return html
+
+
 def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Solution]:
-    """Remove the solutions from a page and return them; add a reference to each exercise.
+    """Remove the solutions, with the hints, from a page and return them; add a reference to each exercise.
 
     An element whose id begins with that of the last solution, such as its code, is part of it.
     """
@@ -200,7 +215,8 @@ def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Soluti
             paragraph = LexborHTMLParser(f'<p class="polyglot-pointer">{point}</p>')
             exercise.insert_child(_first(paragraph.root, "p"))
             back = Heading(exercise.id or "", _inside(title))
-            solutions.append(Solution(anchor, _inside(name), back, with_lines(content.html or "")))
+            html = _hints_before(anchor, article) + (content.html or "")
+            solutions.append(Solution(anchor, _inside(name), back, with_lines(html)))
         elif solutions and anchor.startswith(solutions[-1].anchor):
             html = solutions[-1].html + with_lines(block.html or "")
             solutions[-1] = replace(solutions[-1], html=html)
@@ -214,10 +230,15 @@ def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Soluti
 
 def _block_of(node: LexborNode) -> LexborNode:
     """Return the element that an empty target precedes, or the element itself."""
-    following = node.next
-    while node.tag == "span" and following is not None and following.tag == "-text":
-        following = following.next
+    following = _next_element(node)
     return following if node.tag == "span" and following is not None else node
+
+
+def _next_element(node: LexborNode) -> LexborNode | None:
+    following = node.next
+    while following is not None and following.tag == "-text":
+        following = following.next
+    return following
 
 
 def _first(node: LexborNode | None, selector: str) -> LexborNode:

@@ -12,6 +12,7 @@ from sphinx.config import Config
 
 from polyhead_course.theme import (
     figures,
+    glance,
     internals,
     language_choice,
     markup,
@@ -22,9 +23,10 @@ from polyhead_course.theme import (
 )
 from polyhead_course.theme.head import head_of
 from polyhead_course.theme.page_links import check_rights, downloads_of, rights_of
+from polyhead_course.theme.search import indexing
+from polyhead_course.theme.sidebar import add_sidebar
 from polyhead_course.theme.stylesheet import write_stylesheet
 from sphinx_polyglot import extension_metadata
-from sphinx_polyglot.search import indexing
 from sphinx_polyglot.strings import add_translations, translate
 
 _HERE = Path(__file__).parent
@@ -34,6 +36,9 @@ _MESSAGES = (
     "Color mode: %s", "Light", "Dark", "System Settings",
     "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
+    "Save or share this figure", "Save as SVG", "Save as PNG", "Copy link", "Copy embed code", "Saved.",
+    "It could not be saved.",
+    "Print", "Whole chapter", "Name", "Date",
 )  # fmt: skip
 
 add_translations(_HERE / "strings")
@@ -49,6 +54,7 @@ def configure(app: Sphinx, config: Config) -> None:
     config.myst_update_mathjax = False
     # The reader downloads the notebooks of `page_links` instead.
     config.html_copy_source = False
+    config.html_use_index = config.html_domain_indices = False
     config.html_sidebars = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}
 
 
@@ -64,6 +70,7 @@ def complete_page(
     if "body" in context:
         # Links first: they need markup that is removed then.
         context["body"] = markup.simplify(names.link_code(app, pagename, context["body"], doctree))
+        figures.write_embeds(app, pagename, context)
 
 
 # Sphinx event: build-finished
@@ -81,6 +88,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         write_stylesheet(app)
     if app.config.polyglot_live:
         figures.copy_modules(Path(app.srcdir, app.config.polyglot_live), Path(app.outdir, "_static"))
+    root_files.write_offline(app)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -105,11 +113,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-before-read-docs", internals.use_all_processors)
     app.connect("polyglot-notebook-read", figures.carry_data)
     app.connect("env-updated", reference.refresh_links)
+    # Before the themes (500), which leave out a sidebar that is empty.
+    app.connect("html-page-context", add_sidebar, priority=1)
     # After MyST-NB and the themes (500), which make the body and some of the context.
     app.connect("html-page-context", complete_page, priority=900)
     app.connect("build-finished", finish, priority=900)  # after the themes (500), which write style sheets
 
     app.add_post_transform(figures.InlineFigures)
+    app.add_post_transform(glance.FirstGlance)
     app.add_post_transform(markup.MarkChineseWords)
     app.add_post_transform(markup.NameRows)
     app.add_post_transform(names.LinkNames)

@@ -11,8 +11,8 @@ from docutils import nodes
 from math_core import LatexError
 from selectolax.lexbor import LexborHTMLParser
 
+from polyhead_course.theme.formulas import linear
 from polyhead_course.theme.mathml import to_mathml
-from sphinx_polyglot.formulas import linear
 
 _FORMULAS = (nodes.math, nodes.math_block)
 # As many characters as search engines and messengers show.

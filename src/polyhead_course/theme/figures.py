@@ -9,6 +9,8 @@ them out from the beginning, hidden behind the figure: nothing moves when they t
 load a file beside that folder, `new URL("../numbers/of.bin", import.meta.url)`, or files of a folder,
 `new URL("../numbers/", import.meta.url)`: they are found there on the site too. Without scripts, and in
 print, the page shows the figure alone.
+
+Each of them has a page of its own besides, `embed/<page>/<cell>.html`, which other sites may show in a frame.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from selectolax.lexbor import LexborHTMLParser
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -38,6 +41,7 @@ _PLACE = Path("figures", "live")
 _SOURCES = {".css", ".html", ".js"}  # pages and the style sheet are made from them
 _URL = re.compile(r"""new URL\(\s*["']([^"'`]+)["'],\s*import\.meta\.url\s*\)""")
 _METADATA = "polyglot_live"
+EMBED = "embed"
 
 
 class InlineFigures(SphinxPostTransform):
@@ -126,6 +130,38 @@ def live_figure(figure: str, data: Mapping[str, Any], folder: Path) -> str:
         f'<div class="polyglot-live-body">{body}</div>'
         f'<script type="application/json">{text}</script></div>'
     )
+
+
+def write_embeds(app: Sphinx, pagename: str, context: Mapping[str, Any]) -> None:
+    """Write the pages that show one live figure of a page each."""
+    folder = Path(app.outdir, EMBED, pagename)
+    shutil.rmtree(folder, ignore_errors=True)
+    for figure in LexborHTMLParser(context["body"]).css("[data-live]"):
+        cell, section = figure.parent, figure.parent
+        while cell is not None and not cell.id:
+            cell = cell.parent
+        while section is not None and section.tag != "section":
+            section = section.parent
+        heading = section.css_first("h1, h2, h3, h4") if section else None
+        if cell is None or heading is None:
+            continue
+        if link := heading.css_first(".headerlink"):
+            link.decompose()
+        root = "../" * (pagename.count("/") + 2)
+        for link in figure.css("a[href]"):  # to other pages of the language
+            link.attrs["href"] = f"{root}{pagename.rpartition('/')[0]}/{link.attrs['href']}"
+            link.attrs["target"] = "_blank"
+        page = {
+            **context,
+            "root": root,
+            "href": app.builder.get_target_uri(pagename),
+            "cell": cell.id,
+            "section": heading.text(strip=True),
+            "figure": figure.html,
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        text = app.builder.templates.render("embed.html", page)
+        (folder / f"{cell.id}.html").write_text(text, encoding="utf-8")
 
 
 def copy_modules(folder: Path, static: Path) -> None:

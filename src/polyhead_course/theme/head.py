@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 
 from polyhead_course.theme.description import description_of, outcomes_of, text_of
 from sphinx_polyglot.navigation import alternates_of
-from sphinx_polyglot.pages import Pages, page_url, site_address
+from sphinx_polyglot.pages import Pages, is_fallback, page_url, site_address
 
 # In the head, before the page is painted: the reader's colours, where a browser lets a page remember them.
 _SCRIPT = (
@@ -28,7 +28,7 @@ _DIGEST = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 _POLICY = (
     f"default-src 'none'; script-src 'self' 'sha256-{_DIGEST}' 'wasm-unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'"
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'"
 )
 # The folder of the pictures that messengers show of pages, and their size.
 CARDS, CARD_SIZE = "cards", (1200, 630)
@@ -55,11 +55,13 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
     }
     if docname not in app.env.found_docs:
         return head
-    pages, site, root = Pages.from_config(app.config), site_address(app.config), app.config.root_doc
+    pages, site = Pages.from_config(app.config), site_address(app.config)
+    root = pages.root
     language = pages.language_of(docname) or pages.reference
     homes = {pages.home(each) for each in pages.languages.values()}
     if site:
-        head["pageurl"] = page_url(app, docname)
+        fallback = is_fallback(app.env, docname)  # a copy of the reference's page
+        head["pageurl"] = alternates_of(app, docname)["x-default"] if fallback else page_url(app, docname)
         head["polyglot_alternates"] = alternates_of(app, docname)
         head["polyglot_card"] = f"{site}{CARDS}/{language.code}.png"
         head["polyglot_card_size"] = CARD_SIZE

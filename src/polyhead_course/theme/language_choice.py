@@ -14,6 +14,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from polyglot_book.contents import overview
 from polyglot_book.ipynb import code_cells, figure, read_notebook
+from polyhead_course.theme.glance import glance, live_data
 from polyhead_course.theme.svg import inline
 from sphinx_polyglot.pages import Pages
 from sphinx_polyglot.strings import in_language, translate
@@ -32,7 +33,7 @@ class ChooseLanguage(SphinxDirective):
     """A card for each language of the book.
 
     The option `figure` is the output of a notebook's cell, `<language>/<stem>#<cell>`, which is shown beside
-    the cards; `alt` is its alternative text.
+    the cards; `alt` is its alternative text. A live translator is shown as it is at a glance.
     """
 
     has_content = False
@@ -51,7 +52,10 @@ class ChooseLanguage(SphinxDirective):
         page, _, cell = self.options["figure"].partition("#")
         path = Path(self.env.srcdir, pages.folder, f"{page}.ipynb")
         self.env.note_dependency(str(path))
-        svg = figure(read_notebook(path, check=False), cell) if path.is_file() else ""
+        notebook = read_notebook(path, check=False) if path.is_file() else None
+        if notebook and (data := live_data(notebook, cell)):
+            return f'<div class="polyglot-cards-picture">{glance(data)}</div>\n'
+        svg = figure(notebook, cell) if notebook else ""
         if not svg:
             raise self.error(f"no cell of a notebook has the output {self.options['figure']!r}")
         picture = inline(svg, prefix=cell, label=self.options.get("alt", ""))

@@ -1,7 +1,7 @@
 """The links of a page: downloads in its header, in its footer licences, citation and reports of errors.
 
-The downloads are the page's notebook, a copy for students, links to Colab and Binder, on the published site
-also the slides of the chapter, all figures, and the PDF. The copies
+The downloads are the page's notebook, a copy for students, its exercises on a sheet of paper, links to Colab
+and Binder, on the published site also the slides of the chapter, all figures, and the PDF. The copies
 are in a folder of the site. `make pages` publishes this folder also as the branch of the same name, since
 Colab opens notebooks only from a repository; Binder runs the repository itself.
 """
@@ -9,6 +9,7 @@ Colab opens notebooks only from a repository; Binder runs the repository itself.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -24,6 +25,13 @@ from sphinx_polyglot.pages import Pages, github_name, site_address, source_file
 from sphinx_polyglot.strings import translate
 
 _FOLDER = "notebooks"
+# Where the wheels are if the site does not know its address; in a browser, `notebook.js` writes it there.
+_BESIDE = 'Path.cwd().as_uri() + "/"'
+_ABOUT = (
+    "The first cell installs the course's packages where they are missing: from the website, if you "
+    "downloaded this notebook there; else from files beside the notebook, which the website and "
+    "`make wheels` have: %s."
+)
 _SCHEMA = json.loads(Path(__file__).with_name("rights.json").read_bytes())
 
 
@@ -57,6 +65,8 @@ def downloads_of(app: Sphinx, pagename: str) -> list[Entry]:
     if path.suffix == ".ipynb" and pagename != pages.home(own):
         names = _write_copies(app, pages, own, path)
         entries += [Entry(label, f"{root}{_FOLDER}/{name}", name) for label, name in names.items()]
+        if len(names) > 1:  # it has exercises
+            entries.append(Entry(translate("Exercises to print"), "?sheet"))
         if published:
             entries += _launch_links(app.config, own, path.stem, entries[0].filename)
     if published:
@@ -86,12 +96,15 @@ def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> 
     settings = config.polyglot_install
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     more = [line for word, line in settings.get("pip_where", {}).items() if word in code]
-    pip = [line.format(site=site) for line in (*settings.get("pip", []), *more)]
-    install = install_code(settings["import"], pip) if site and pip else ""
-    copies = [("Notebook", "", notebook, "")]
+    pip = [line.format(site=site or "{wheels}") for line in (*settings.get("pip", []), *more)]
+    install = install_code(settings["import"], pip, "" if site else _BESIDE) if pip else ""
+    files = ", ".join(f"`{each}`" for each in re.findall(r"{wheels}(\S+?\.whl)", " ".join(pip)))
+    about = translate(_ABOUT) % files if files else ""
+    copies = [("Notebook", "", notebook, about)]
     if has_solutions(notebook):
         note = translate("For students: this copy has neither solutions nor outputs.")
-        copies.append(("Notebook without solutions", "-student", student_copy(notebook), f"*{note}*"))
+        note = f"*{note}*\n\n{about}".strip()
+        copies.append(("Notebook without solutions", "-student", student_copy(notebook), note))
     names = {}
     for label, ending, content, note in copies:
         name = names[translate(label)] = f"{prefix}{path.stem}{ending}.ipynb"

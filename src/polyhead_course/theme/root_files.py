@@ -1,7 +1,9 @@
-"""Writes the files that are no pages: robots.txt, icons, cards, a redirect, the page for a wrong address."""
+"""Writes the files that are no pages: robots.txt, icons, cards, a redirect, what readers can keep offline."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,48 @@ def write_files(app: Sphinx) -> None:
     _write(app, "robots.txt", "robots.txt", {"site": site_address(app.config)})
     for name, source in icons_of(app).values():
         shutil.copyfile(source, out / name)
+
+
+def write_offline(app: Sphinx) -> None:
+    """Write the service worker, and for each language its web app manifest and the list of what can be kept.
+
+    The list's version is made of all its files: the same files have the same version.
+    """
+    out, pages = Path(app.outdir), Pages.from_config(app.config)
+    (out / "offline").mkdir(exist_ok=True)
+    _write(app, "sw.js", "sw.js", {})
+    icons = []
+    for name, path in icons_of(app).values():
+        size = "any"
+        if path.suffix != ".svg":
+            with Image.open(path) as picture:
+                size = "{}x{}".format(*picture.size)
+        icons.append({"src": f"../{name}", "sizes": size})
+    shared = ["index.html", "*.svg", "*.png", f"{pages.folder}/*.html", "_static/**/*", "_images/*"]
+    for code, language in pages.languages.items():
+        patterns = (*shared, f"{pages.folder}/{code}/**/*", "pagefind/none/**/*", f"pagefind/{code}/**/*")
+        paths = {path for each in patterns for path in out.glob(each) if path.is_file() and path.suffix}
+        files: dict[str, tuple[str, int]] = {}
+        for path in sorted(paths):
+            content = path.read_bytes()
+            files[path.relative_to(out).as_posix()] = hashlib.sha256(content).hexdigest()[:16], len(content)
+        version = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
+        kept = {"version": version, "bytes": sum(size for _, size in files.values()), "files": files}
+        manifest = {
+            "name": language.title,
+            "description": language.tagline,
+            "lang": code,
+            "id": "../",
+            "scope": "../",
+            "start_url": f"../{app.builder.get_target_uri(pages.home(language))}",
+            "display": "standalone",
+            "background_color": "#ffffff",
+            "theme_color": "#ffffff",
+            "icons": icons,
+        }
+        for name, data in ((f"{code}.json", kept), (f"{code}.webmanifest", manifest)):
+            text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+            (out / "offline" / name).write_text(text, encoding="utf-8")
 
 
 def write_cards(app: Sphinx) -> None:

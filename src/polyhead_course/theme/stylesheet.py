@@ -19,6 +19,8 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
+from polyhead_course.theme.figures import EMBED
+
 _STATIC = Path(__file__).parent / "static"
 _CODE = Path(__file__).read_bytes()  # the sheet depends on it, too
 # In the order in which they apply; the book's own style has the last word.
@@ -30,6 +32,8 @@ _SHEETS = (
     "mystnb*.css",
     "sphinx-design*.css",
     "polyglot.css",
+    "practice.css",
+    "take.css",
 )
 _ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 # A pattern that begins with letters is found quickly: one pattern for all names takes seven times as long.
@@ -42,35 +46,44 @@ _NESTED = {"media", "supports", "layer", "container"}
 
 
 def write_stylesheet(app: Sphinx) -> None:
-    """Write `_static/site.css`, and remove the files of `_static` that no page loads."""
+    """Write `_static/site.css`, and `embed.css` of the figures alone; remove the files that no page loads."""
     site, static = Path(app.outdir), Path(app.outdir) / "_static"
     if not (static / "styles").is_dir():
         return  # Sphinx has written no page, and has not copied the themes' files
     sheets = [path for name in _SHEETS for path in sorted(static.glob(name))]
-    scripts = [*_STATIC.glob("*.js")]
+    live: list[Path] = []
     if app.config.polyglot_live:
         figures = Path(app.confdir, app.config.polyglot_live)
         sheets += sorted(figures.glob("*.css"))
-        scripts += figures.glob("*.js")
+        live += figures.glob("*.js")
     css = "\n".join(path.read_text(encoding="utf-8") for path in sheets)
     # Without scripts no page has a theme: it is light.
     css = re.sub(r"""html\[data-theme=(["']?)light\1\]""", "html:not([data-theme=dark])", css)
-    names = names_of_pages(site.rglob("*.html")) | names_of_scripts(scripts)
-    digest = hashlib.sha256(_CODE + repr((css, sorted(names))).encode()).hexdigest()
-    sheet, made_from = static / "site.css", Path(app.doctreedir, "stylesheet-made-from")
-    # Most changes of a page change no rule, and to read the themes' sheets takes a second.
-    if not (sheet.is_file() and made_from.is_file() and made_from.read_text() == digest):
-        css = used_rules(css, names)
-        icons = {each for each in css if "\ue000" <= each <= "\uf8ff"}
-        sheet.write_text(_icon_face(static / _ICONS, icons) + css, encoding="utf-8")
-        made_from.write_text(digest)
-    keep = {"site.css", *(path.name for path in _STATIC.iterdir() if path.suffix != ".css")}
+    scripts = [*_STATIC.glob("*.js"), *live]
+    sheets_of = {"site.css": names_of_pages(site.rglob("*.html")) | names_of_scripts(scripts)}
+    if embeds := names_of_pages(Path(site, EMBED).rglob("*.html")):
+        sheets_of["embed.css"] = embeds | names_of_scripts([_STATIC / "embed.js", _STATIC / "live.js", *live])
+    for name, its_names in sheets_of.items():
+        _write_sheet(app, static / name, css, its_names)
+    keep = {*sheets_of, *(path.name for path in _STATIC.iterdir() if path.suffix != ".css")}
     for folder in app.config.html_static_path:
         if not Path(folder).is_absolute():  # the book's own; those of extensions have absolute paths
             keep |= {path.name for path in Path(app.confdir, folder).iterdir()}
     for path in static.iterdir():
         if path.name not in keep:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _write_sheet(app: Sphinx, sheet: Path, css: str, names: set[str]) -> None:
+    digest = hashlib.sha256(_CODE + repr((css, sorted(names))).encode()).hexdigest()
+    made_from = Path(app.doctreedir, f"{sheet.name}-made-from")
+    # Most changes of a page change no rule, and to read the themes' sheets takes a second.
+    if not (sheet.is_file() and made_from.is_file() and made_from.read_text() == digest):
+        css = used_rules(css, names)
+        icons = {each for each in css if "\ue000" <= each <= "\uf8ff"}
+        face = _icon_face(sheet.parent / _ICONS, icons) if icons else ""
+        sheet.write_text(face + css, encoding="utf-8")
+        made_from.write_text(digest)
 
 
 def names_of_pages(paths: Iterable[Path]) -> set[str]:

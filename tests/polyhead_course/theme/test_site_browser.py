@@ -228,10 +228,16 @@ def test_the_header_takes_the_focus_without_moving_the_page(window: Browser, add
 def test_what_is_wide_scrolls_in_its_own_box(window: Browser, address: str) -> None:
     with visit(window, address, viewport={"width": 390, "height": 800}) as seen:
         seen.page.goto("/book/ko/02-heads.html", wait_until="load")
-        for box in (".polyglot-math", ".pst-scrollable-table-container", ".highlight pre"):
+        for box in (".polyglot-math", ".pst-scrollable-table-container"):
             assert seen.page.locator(box).evaluate("e => e.scrollWidth > e.clientWidth + 100"), box
             # What no reader needs in the first moment comes in the second.
             seen.page.locator(f"{box}[tabindex='0']").first.wait_for()
+        # Lines of code wrap, with a sign, and are copied as they were.
+        code = seen.page.locator(".highlight pre:has(.polyglot-line)").first
+        assert code.evaluate("e => e.scrollWidth <= e.clientWidth")
+        line = code.locator(".polyglot-line").first
+        assert line.evaluate("e => e.offsetHeight > 1.5 * parseFloat(getComputedStyle(e).lineHeight)")
+        assert code.evaluate("e => e.innerText.trim() === e.textContent.trim()")
 
 
 def test_the_switcher_keeps_the_section_that_is_read(window: Browser, address: str) -> None:

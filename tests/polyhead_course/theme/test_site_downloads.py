@@ -43,7 +43,8 @@ def test_pages_that_are_no_chapters_offer_none(four: Built, docname: str) -> Non
 
 
 def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
-    whole, student, colab, binder, slides, figures, paper = offers(full, "book/ko/01-masks")
+    whole, student, sheet, colab, binder, slides, figures, paper = offers(full, "book/ko/01-masks")
+    assert sheet == ("연습 문제지(인쇄용)", "?sheet", "")
     assert colab == (
         "Colab에서 열기",
         "https://colab.research.google.com/github/nobody/tiny/blob/notebooks/tiny-ko-01-masks.ipynb",

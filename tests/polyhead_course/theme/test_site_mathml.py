@@ -6,8 +6,8 @@ import pytest
 from math_core import LatexError
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from polyhead_course.theme.formulas import linear
 from polyhead_course.theme.mathml import to_mathml
-from sphinx_polyglot.formulas import linear
 from tests.building import Built
 
 

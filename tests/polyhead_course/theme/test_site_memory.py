@@ -161,7 +161,8 @@ def test_what_is_remembered_comes_back_from_a_file(window: Browser, address: str
             block.locator("[value=import]").click()
         chooser.value.set_files(tmp_path / "a.json")
         expect(status).to_have_text("Imported.")
-        assert _memory(seen.page) == _state("why", "02-heads", "01-masks")
+        newer = {"version": 2, "practice": {}}  # the state is of the old version, which is still read
+        assert _memory(seen.page) == _state("why", "02-heads", "01-masks") | newer
         expect(block.locator("> a")).to_have_text("Go on with 1, Why a mask")
         assert seen.page.locator(".bd-links .polyglot-read").count() == 2
         assert seen.problems() == []
@@ -182,7 +183,7 @@ JUNK = [
     b"\xff\xfe\x00",
     b"[]",
     b"null",
-    b'{"version": 2, "pages": {}}',
+    b'{"version": 3, "pages": {}}',
     b'{"version": 1}',
     b'{"version": 1, "pages": {}, "more": "' + b"x" * 100_000 + b'"}',
 ]
@@ -277,4 +278,4 @@ def test_paper_and_pages_without_scripts_have_no_block(window: Browser, address:
 
 
 def test_the_script_is_small(four: Built) -> None:
-    assert (four.html / "_static/memory.js").stat().st_size <= 8000
+    assert (four.html / "_static/memory.js").stat().st_size <= 10_500

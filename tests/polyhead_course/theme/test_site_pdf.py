@@ -107,7 +107,7 @@ def test_the_bookmarks_are_the_chapters_and_their_sections(korean: Printed) -> N
     titles = [title for title, _ in korean.bookmarks()]
     assert titles == [each.text for part in korean.document.parts for each in part.headings]
     assert titles[:4] == ["두 쪽", "1. 마스크", "마스크가 필요한 이유", "연습 문제"]
-    assert titles[-2:] == ["풀이", "1. 마스크"]
+    assert titles[-3:] == ["풀이", "1. 마스크", "2. 헤드"]
 
 
 def test_the_contents_number_the_pages_as_the_bookmarks_do(korean: Printed) -> None:

@@ -64,12 +64,13 @@ def test_names_come_from_pages_and_scripts(tmp_path: Path) -> None:
     assert not {".three", "#one", ".p"} & names
 
 
-def test_a_page_loads_one_sheet_and_two_scripts(four: Built) -> None:
+def test_a_page_loads_one_sheet_and_two_scripts_and_one_where_it_asks_something(four: Built) -> None:
     html = (four.html / "book/ko/01-masks.html").read_text(encoding="utf-8")
     assert re.findall(r'rel="stylesheet" href="([^"]*)"', html) == ["../../_static/site.css"]
     assert re.findall(r'<script [^>]*src="([^"]*)"', html) == [
-        f"../../_static/{name}.js" for name in ("polyglot", "memory")
+        f"../../_static/{name}.js" for name in ("polyglot", "memory", "practice")
     ]
+    assert "practice.js" not in (four.html / "book/en/03-only.html").read_text(encoding="utf-8")
     left = {path.name for path in (four.html / "_static").iterdir()}
     assert {"site.css", "polyglot.js"} <= left
     assert not left & {"basic.css", "vendor", "scripts", "styles", "pygments.css", "sphinx-design.min.css"}

@@ -15,12 +15,13 @@ from polyhead_course.exercises.checks.learning import (
     sees_future,
 )
 from polyhead_course.exercises.checks.probes import patient, probe
+from polyhead_course.exercises.checks.quiz import choices
 from polyhead_course.exercises.checks.real_model import ablated_output, induction_shares
 # fmt: on
 
 __all__ = [
-    "ablated_output", "attention", "cached_mask", "causal_mask", "cross_attention", "encoder_layer",
-    "exact_match", "greedy", "induction_shares", "masked_attention",
+    "ablated_output", "attention", "cached_mask", "causal_mask", "choices", "cross_attention",
+    "encoder_layer", "exact_match", "greedy", "induction_shares", "masked_attention",
     "mean_reciprocal_rank", "multi_head", "multi_head_attention", "patient", "probe", "pruned_rows",
     "repeat_kv", "rotary_positions", "sees_future", "sinusoidal_positions", "transpose_qkv",
     "window_mask",

@@ -11,7 +11,7 @@ from attention_clinic.laws import LAWS
 from attention_clinic.planted import BUGS, matrix_row, planted_decoder, right_twin
 from attention_clinic.small import SmallDecoder
 from attention_clinic.trial import SECONDS, TimeIsUp, call_with_timeout
-from polyhead_course.exercises.checks.verdict import scalar
+from polyhead_course.exercises.checks.verdict import code_line, scalar
 from polyhead_course.exercises.patients import bug_of
 from polyhead_course.words.language import text
 
@@ -41,6 +41,11 @@ class Outcome:
     ill: dict[str, bool]
     right: dict[str, bool]
     by_chance: bool = False
+
+    @property
+    def is_perfect(self) -> bool:
+        """Whether every bug is caught, and every right decoder spared."""
+        return all(self.ill.values()) and not any(self.right.values())
 
     def __str__(self) -> str:
         """How many bugs are caught, which ones, how many right decoders are spared, and what to do next."""
@@ -78,7 +83,8 @@ def probe(candidate: Callable[[SmallDecoder], object], family: str) -> None:
     or "cache".
     """
     try:
-        print(outcome(candidate, family))
+        found = outcome(candidate, family)
+        print(f"{found}{code_line('probe') if found.is_perfect else ''}")
     except NoAnswer as error:
         print(error)
 
@@ -128,7 +134,7 @@ def patient(number: int, name: str) -> None:
         raise ValueError(f"name must be 'none' or one of {', '.join(BUGS)}, got {name!r}")
     bug = text(f"bug.{name}")
     if name == sought:
-        print(text("patient.right", bug=bug))
+        print(text("patient.right", bug=bug) + code_line("patient"))
         return
     would, does = matrix_row(name), matrix_row(sought)
     for law in LAWS:

@@ -1,6 +1,6 @@
 // The atlas: a head of SmolLM2 and its weights in one of six texts, and what the model writes without a kind of head.
 // A text's weights, of all heads, are loaded when the reader asks for them.
-import { announcer, filled, finder, html, listen, press, roving, within } from "./parts.js";
+import { announcer, bugSwitch, filled, finder, html, listen, press, roving, within } from "./parts.js";
 
 const FILES = new URL("../../models/smollm2/readings/", import.meta.url);
 const FEW = 5; // keys that are named
@@ -14,27 +14,28 @@ const load = async (name) => {
 };
 
 export const render = ({ model, el }) => {
-  const { kinds, names, texts, labels, off, weights: still, head: [firstLayer, firstHead] } = model.data;
+  const { kinds, names, texts, labels, off, bugs, files: endings, weights: still, head: [firstLayer, firstHead] } = model.data;
   const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.atlas"]);
   const heads = kinds[0].length;
   const offs = Object.keys(texts[0].continuations).filter((kind) => kind !== "none");
-  const begin = { h: [firstLayer, firstHead], t: [0], q: [texts[0].tokens.length - 1], x: [offs.indexOf(off)] };
+  const begin = { h: [firstLayer, firstHead], t: [0], q: [texts[0].tokens.length - 1], x: [offs.indexOf(off)], b: [0] };
   let now;
   const read = () => {
     const whole = (key, place, highest) => {
       const otherwise = Math.min(begin[key][place], highest);
       return Math.round(within(model.state[key]?.[place], 0, highest, otherwise));
     };
-    const text = whole("t", 0, texts.length - 1);
+    const bug = whole("b", 0, bugs.length - 1);
+    const text = bug ? 0 : whole("t", 0, texts.length - 1); // the others were not read with a bug
     now = {
       layer: whole("h", 0, kinds.length - 1), head: whole("h", 1, heads - 1), text,
-      row: whole("q", 0, texts[text].tokens.length - 1), off: whole("x", 0, offs.length - 1),
+      row: whole("q", 0, texts[text].tokens.length - 1), off: whole("x", 0, offs.length - 1), bug,
     };
   };
   const change = (part) => {
     now = { ...now, ...part };
-    const state = { h: [now.layer, now.head], t: [now.text], q: [now.row], x: [now.off] };
+    const state = { h: [now.layer, now.head], t: [now.text], q: [now.row], x: [now.off], b: [now.bug] };
     model.save(Object.fromEntries(Object.entries(state).filter(([key, list]) => String(list) !== String(begin[key]))));
     return show();
   };
@@ -53,15 +54,16 @@ export const render = ({ model, el }) => {
   const focus = roving(grid, cells);
 
   // The text, its matrix, and what the model writes
-  const [choice, without] = all("select");
+  const [choice, without] = all(".live-ask select");
   choice.onchange = () => {
     const text = choice.selectedIndex;
-    change({ text, row: texts[text].tokens.length - 1 });
+    change({ text, row: texts[text].tokens.length - 1, bug: text ? 0 : now.bug });
   };
+  const setBug = bugSwitch(el, model, (bug) => change(bug && now.text ? { bug, text: 0, row: texts[0].tokens.length - 1 } : { bug }));
   without.onchange = () => change({ off: without.selectedIndex });
   find(".live-ask button").onclick = () => { model.save({}); read(); return show(); };
-  const { say: sayHead } = announcer(find(".live-head-now"));
-  const { say: sayRow } = announcer(find(".live-row-now"));
+  const { say: sayHead } = announcer(find(".live-head-now"), model);
+  const { say: sayRow } = announcer(find(".live-row-now"), model);
   const status = find("[role=status]");
   const matrix = find(".live-looks");
   const writings = all(".live-writing > :first-child");
@@ -77,9 +79,10 @@ export const render = ({ model, el }) => {
   };
 
   const files = {};
-  const weightsOf = async ({ text, layer, head }) => {
-    if (!text && layer === firstLayer && head === firstHead) return still;
-    const { name, tokens } = texts[text];
+  const weightsOf = async ({ text, layer, head, bug }) => {
+    if (!text && !bug && layer === firstLayer && head === firstHead) return still;
+    const { tokens } = texts[text];
+    const name = texts[text].name + endings[bug];
     files[name] ??= load(name);
     const numbers = await files[name].catch((error) => { delete files[name]; throw error; });
     const size = tokens.length * (tokens.length + 1) / 2;
@@ -103,10 +106,11 @@ export const render = ({ model, el }) => {
   const show = async () => {
     turn += 1;
     const mine = turn;
-    const { layer, head, text, row, off: number } = now;
+    const { layer, head, text, row, off: number, bug } = now;
     const { tokens, continuations, language } = texts[text];
     cells.forEach((line, each) => line.forEach((cell, place) => press(cell, each === head && place === layer)));
     focus(head, layer);
+    setBug(bug);
     [choice.selectedIndex, without.selectedIndex] = [text, number];
     sayHead(filled(labels["live.atlas_head"], { layer, head, kind: names[kinds[layer][head]].name }));
     [continuations.none[0], ...continuations[offs[number]]].forEach((each, place) => {

@@ -6,16 +6,18 @@ from collections import Counter
 from itertools import groupby
 
 from polyhead_course.figures import plots
-from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.matrices import HEAD_KINDS
 from polyhead_course.models.smollm2 import atlas as table
-from polyhead_course.models.smollm2.readings import readings
+from polyhead_course.models.smollm2.bugs import bugs, continuations
+from polyhead_course.models.smollm2.readings import BUGS, readings
 from polyhead_course.words.language import get_language, text
 
 _LABELS = (
     "head.count", "live.atlas_heads", "live.atlas_head", "live.atlas_text", "live.atlas_matrix",
     "live.atlas_row", "live.atlas_key", "live.atlas_off", "live.atlas_writes", "live.atlas_all",
     "live.atlas_without", "live.atlas_others", "live.atlas_cut", "live.atlas_failed",
+    "live.with_bug", "live.clinic",
 )  # fmt: skip
 
 
@@ -23,7 +25,8 @@ def atlas() -> Explorable:
     """The figure `plots.head_atlas` of SmolLM2, in which a head shows its weights in six texts.
 
     It begins with the head that copies most. Two of the texts are in the reader's language. The weights of
-    the other heads lie in files, one for each text, which the page loads when the reader asks for them.
+    the other heads lie in files, one for each text, which the page loads when the reader asks for them;
+    so do those of the first text with a bug planted in the model.
 
     >>> figure = atlas()
     >>> figure.data["head"], figure.data["kinds"][18][6], len(figure.data["texts"])
@@ -33,6 +36,14 @@ def atlas() -> Explorable:
     kinds = [[row.kind for row in layer] for _, layer in groupby(rows, lambda row: row.head.layer)]
     counts = Counter(row.kind for row in rows)
     _, *start = max(rows, key=lambda row: row.shares["induction"]).head
+    written = {row.bug: row.text for row in continuations() if (row.way, row.prompt) == ("cache", "copy")}
+    found = {row.bug: f"{row.perplexity:,.0f}" for row in bugs() if row.layer is None}
+    switch = with_bugs("atlas", *BUGS)
+    for bug, choice in zip(BUGS, switch[1:], strict=True):
+        choice["said"] = text(
+            "live.atlas_ill", said=choice["said"], ill=found[bug], right=found["none"],
+            written=written[bug].strip()[:48],
+        )  # fmt: skip
     return Explorable(
         "atlas", plots.head_atlas(kinds), labels=_LABELS, kinds=kinds, head=start,
         names={
@@ -40,5 +51,6 @@ def atlas() -> Explorable:
             for kind, (face, mark) in HEAD_KINDS.items() if counts[kind]
         },
         texts=[each._asdict() for each in texts], off="induction",
+        bugs=switch, files=["", *(f"-{bug}" for bug in BUGS)],
         weights=[row[: number + 1] for number, row in enumerate(texts[0].percents()[*start].tolist())],
     )  # fmt: skip

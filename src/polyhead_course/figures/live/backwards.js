@@ -27,7 +27,7 @@ export const render = ({ model, el }) => {
   const lines = texts[0].split("").map((_, query) => texts[0].split("").map((_, key) =>
     svg("line", { x1: 20 * query + 10, y1: 0, x2: 20 * key + 10, y2: 60, "vector-effect": "non-scaling-stroke" })));
   find(".live-lines").append(...lines.flat());
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
   listen(words, (w) => change({ w }));
   listen(memories, (m) => change({ m }));
   listen(letters, (q) => change({ q }));

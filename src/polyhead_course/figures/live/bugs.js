@@ -73,7 +73,7 @@ export const render = ({ model, el }) => {
     strip: line.querySelector(".live-strip"), rows: [...line.querySelectorAll(".live-line-row")].map((row) => [...row.children]),
   }));
   const marks = all(".live-marks tbody tr").map((row) => ({ row, cells: [...row.querySelectorAll("td")] }));
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
   choice.onchange = () => { now = choice.selectedIndex; change(); };
   askAll.onclick = () => ask([...probes.keys(), whole]);
   fill.onclick = () => { full = !full; change(); };

@@ -18,7 +18,7 @@ _LABELS = (
     "live.bugs_decoder", "live.bugs_probes", "live.bugs_all", "live.bugs_fill", "live.bugs_begin",
     "live.bugs_moved", "live.bugs_nan", "live.bugs_sizes", "live.bugs_unmoved", "live.bugs_still",
     "live.bugs_silent", "live.bugs_seen", "live.bugs_said", "live.bugs_may", "live.bugs_broken",
-    "live.bugs_must",
+    "live.bugs_must", "axis.moved",
 )  # fmt: skip
 _LENGTH = 11
 # Of one text: outputs that may differ, and the one that must; all others must not.

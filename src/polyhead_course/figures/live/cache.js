@@ -16,7 +16,7 @@ export const render = ({ model, el }) => {
   const bars = all(".live-kinds .live-bar");
   const sizes = all(".live-kinds .live-number");
   const presets = Object.values(models);
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
   const begin = ([layers, heads, kv, dim] = presets[0]) => ({ layers, heads, kv, dim, power: 17 });
   // The divisor that is nearest to the wanted number of heads
   const fitting = (heads, kv) => divisorsOf(heads).reduce((best, each) =>

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from polyhead.checked import Count, Size, checked
 from polyhead_course.figures import plots
-from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.live.explorable import Explorable, with_bugs
 
 _LABELS = (
     "axis.query_position", "axis.key_position", "axis.distance", "clock.turn", "live.together",
-    "live.clocks_now",
+    "live.clocks_now", "live.with_bug", "live.clinic",
 )  # fmt: skip
 
 
@@ -40,4 +40,5 @@ def clocks(
     return Explorable(
         "clocks", figure, labels=_LABELS, query=query.tolist(), key=key.tolist(), degrees=list(degrees),
         positions=list(positions),
+        bugs=with_bugs("clocks", "rotary_queries_only", "rotary_layout", "cache_positions"),
     )  # fmt: skip

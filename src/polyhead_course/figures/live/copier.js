@@ -24,7 +24,7 @@ export const render = ({ model, el }) => {
   const reset = switches.pop();
   const name = find(".live-start").firstElementChild;
   const set = slider(find("input"), (s) => change({ s }));
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
   listen(letters, (q) => change({ q }));
   listen(switches, (layer) => change({ o: now.o ^ (1 << layer) }));
   reset.onclick = () => { model.save({}); read(); show(); };

@@ -1,25 +1,25 @@
 // Decoding: prefill and decode step by step, with the keys that each step computes or takes from the cache.
-import { announcer, filled, finder, fixed, groupsOf, listen, press, within } from "./parts.js";
+import { announcer, bugSwitch, filled, finder, fixed, groupsOf, listen, press, within } from "./parts.js";
 
 export const render = ({ model, el }) => {
-  const { tokens, num_prompt: numPrompt, weights, probs, with_cache: few, without_cache: many, labels } = model.data;
+  const { tokens, num_prompt: numPrompt, weights, probs, with_cache: few, without_cache: many, bugs, ill, labels } = model.data;
   const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.decoding"]);
   const last = few.length - 1; // step
-  const begin = () => ({ step: 0, layer: 0, head: 0, cache: 1 });
+  const begin = () => ({ step: 0, layer: 0, head: 0, cache: 1, bug: 0 });
   let now;
   const read = () => {
-    const { s, l, h, c } = model.state;
+    const { s, l, h, c, b } = model.state;
     const whole = (list, highest, otherwise) => Math.round(within(list?.[0], 0, highest, otherwise));
-    now = { step: whole(s, last, 0), layer: whole(l, weights.length - 1, 0), head: 0, cache: whole(c, 1, 1) };
+    now = { step: whole(s, last, 0), layer: whole(l, weights.length - 1, 0), head: 0, cache: whole(c, 1, 1), bug: whole(b, ill.length, 0) };
     now.head = whole(h, weights[now.layer].length - 1, 0);
   };
   const change = (part) => {
     now = { ...now, ...part };
     show();
-    const { step, layer, head, cache } = now;
+    const { step, layer, head, cache, bug } = now;
     model.save(Object.fromEntries(
-      [["s", step], ["l", layer], ["h", head], ["c", cache]].filter(([key, value]) => value !== Number(key === "c"))));
+      [["s", step], ["l", layer], ["h", head], ["c", cache], ["b", bug]].filter(([key, value]) => value !== Number(key === "c"))));
   };
 
   // The controls
@@ -32,7 +32,7 @@ export const render = ({ model, el }) => {
   listen(heads, (head) => change({ head }));
   el.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!by || event.target.matches("select") || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     move(by);
   });
@@ -49,14 +49,17 @@ export const render = ({ model, el }) => {
     const [once, total] = line.querySelectorAll("td");
     return { line, once, total };
   });
-  const { say } = announcer(find(".live-now"));
+  const setBug = bugSwitch(el, model, (bug) => change({ bug }));
+  const { say } = announcer(find(".live-now"), model);
   const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
   const show = () => {
-    const { step, layer, head, cache } = now;
+    const { step, layer, head, cache, bug } = now;
     const length = numPrompt + step; // tokens that have gone in
     const first = step && cache ? length - 1 : 0; // the first query and key that this step computes
-    const rows = weights[layer][head];
+    // A bug of the cache acts on the rows of the decode steps: those of the prompt are right.
+    const steps = bug && cache ? ill[bug - 1] : null;
+    const rows = weights[layer][head].map((row, query) => (steps && query >= numPrompt ? steps[query - numPrompt + 1].rows[layer][head] : row));
     text.forEach((each, place) => {
       each.classList.toggle("live-coming", place > length);
       each.classList.toggle("live-in", place >= first && place < length);
@@ -86,11 +89,13 @@ export const render = ({ model, el }) => {
     ways.forEach((each, way) => press(each, way === cache));
     layers.forEach((each, number) => press(each, number === layer));
     heads.forEach((each, number) => press(each, number === head));
+    setBug(bug);
     back.setAttribute("aria-disabled", String(step === 0));
     on.setAttribute("aria-disabled", String(step === last));
-    say(filled(labels["live.decoding_now"], {
+    const right = fixed(probs[length - 1]);
+    say(filled(labels[steps && step ? "live.decoding_ill" : "live.decoding_now"], {
       number: step + 1, step: labels[step ? "step.decode" : "step.prefill"], computed: length - first, cached: first,
-      token: tokens[length], probability: fixed(probs[length - 1]),
+      token: tokens[length], probability: steps ? fixed(steps[step].prob) : right, right,
     }));
   };
 

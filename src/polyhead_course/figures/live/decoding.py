@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
+from attention_clinic.planted import planted_decoder
+from attention_clinic.small import MaskInputs
 from polyhead.checked import Size, checked
 from polyhead.decoder import DecoderLayer
 from polyhead.modes import evaluation_mode
 from polyhead.transformer import DecoderOnly
 from polyhead_course.figures import plots
-from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.drawing import to_array
 
 _LABELS = (
     "step.prefill", "step.decode", "key.computed", "key.cached", "curve.with_cache", "curve.without_cache",
     "title.head", "live.layer", "live.step_back", "live.step_on", "live.decoding_now", "live.query_weights",
     "live.keys_and_queries", "live.multiply_adds", "live.this_step", "live.so_far",
+    "live.decoding_ill", "live.with_bug", "live.clinic",
 )  # fmt: skip
+_BUGS = "cache_upper_left", "cache_positions"
 
 
 @checked
@@ -51,6 +55,8 @@ def decoding(
     with evaluation_mode(model), torch.no_grad():
         weights = model.attention_weights(token_ids)
         probs = model(token_ids)[0].softmax(dim=-1)  # (num_tokens, vocab_size)
+        ids = probs.argmax(dim=-1)
+        ill = [_decode_with(bug, model, token_ids, ids, num_prompt) for bug in _BUGS]
     lengths = range(num_prompt, size + 1)
     return Explorable(
         "decoding", figure, labels=_LABELS, tokens=list(tokens), num_prompt=num_prompt,
@@ -58,7 +64,28 @@ def decoding(
         probs=to_array(probs.amax(dim=-1)).tolist(),
         with_cache=[_cost(model, n if n == num_prompt else 1, n) for n in lengths],
         without_cache=[_cost(model, n, n) for n in lengths],
+        bugs=with_bugs("decoding", *_BUGS), ill=ill,
     )  # fmt: skip
+
+
+def _decode_with(
+    bug: str, model: DecoderOnly, token_ids: Tensor, next_ids: Tensor, num_prompt: int
+) -> list[dict[str, Any]]:
+    """Decode the text with the positions and the mask of a planted bug: of each step what its query sees.
+
+    Each has the weights, layer by head by key, and the probability of what the model writes without the bug.
+    """
+    planted, cache, steps = planted_decoder(bug), model.new_cache(), []
+    planted.window = token_ids.shape[1]  # none
+    for ids in token_ids.tensor_split([*range(num_prompt, token_ids.shape[1])], dim=1):
+        visible = planted.visible(MaskInputs(cache.length, ids.shape[1], None, None, False))
+        positions = planted.locate(ids, None, cache, None)
+        x = model.embedding(ids, positions)
+        states, weights = model.decoder(x, mask=visible, need_weights=True, cache=cache, positions=positions)
+        prob = model.output(states)[0, -1].softmax(dim=-1)[next_ids[cache.length - 1]]
+        rows = [to_array(layer.self_attention[0, :, -1]).tolist() for layer in weights]
+        steps.append({"rows": rows, "prob": round(prob.item(), 4)})
+    return steps
 
 
 def _cost(model: DecoderOnly, num_queries: int, num_keys: int) -> int:

@@ -46,3 +46,14 @@ class Explorable(Drawing):
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return {"image/svg+xml": self.svg, MIME: self.data}
+
+
+def with_bugs(kind: str, *bugs: str) -> list[dict[str, str]]:
+    """What the bug switch of a figure says: none, and each of these bugs of the clinic.
+
+    >>> [each["name"] for each in with_bugs("path", "view", "view_back")]
+    ['none', 'view, no transpose', 'joined by view alone']
+    """
+    said = [text("live.no_bug"), *(text(f"ill.{kind}.{bug}") for bug in bugs)]
+    names = [text("live.norm_none"), *(text(f"bug.{bug}") for bug in bugs)]
+    return [{"name": name, "said": each} for name, each in zip(names, said, strict=True)]

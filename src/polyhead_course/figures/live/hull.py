@@ -12,12 +12,11 @@ from polyhead.functional import attention_scores, masked_softmax
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.plots.drawing import to_array
-from polyhead_course.figures.plots.points import convex_hull
 from polyhead_course.words.language import text
 
 _LABELS = (
     "query", "key", "score", "axis.weight", "temperature", "point.value", "point.output", "point.wish",
-    "live.divide", "live.score_of", "live.hull_now",
+    "live.divide", "live.score_of", "live.hull_now", "live.drag",
 )  # fmt: skip
 
 
@@ -42,15 +41,14 @@ def hull(
 
     >>> import torch
     >>> points = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0], [1.0, 1.0]])
-    >>> sorted(hull(points, points, points, ["p", "q", "r", "s"]).data["corners"])
-    [[0.0, 0.0], [0.0, 4.0], [4.0, 0.0]]
+    >>> hull(points, points, points, ["p", "q", "r", "s"]).data["scores"][1]
+    [0.0, 11.3137, 0.0, 2.8284]
     """
     scores = attention_scores(query, key)
     figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished, axis_names)
-    points = to_array(value)
     return Explorable(
         "hull", figure, labels=_LABELS, tokens=list(tokens), scores=to_array(scores).tolist(),
-        values=points.tolist(), head_dim=query.shape[1], corners=convex_hull(points).tolist(),
+        values=to_array(value).tolist(), head_dim=query.shape[1],
         wished=None if wished is None else to_array(wished).tolist(),
         axis_names=[text(name) for name in axis_names],
     )  # fmt: skip

@@ -1,5 +1,6 @@
 // The mask: cells that hide a key from a query, the weights that are left, and what each library makes of a row.
-import { announcer, filled, finder, fixed, groupsOf, listen, press, roving, softmax, within } from "./parts.js";
+// A pointer paints: each cell that it crosses becomes what the first one becomes.
+import { announcer, bugSwitch, filled, finder, fixed, groupsOf, listen, press, roving, softmax, within } from "./parts.js";
 
 // In the order of the template's buttons
 const NOTATIONS = [
@@ -19,15 +20,26 @@ const WRITINGS = {
   },
 };
 
+// All weights, rightly and with a bug of the clinic. A right row that sees no key gets zeros.
+const hidden = (score, seen) => (seen ? score : -Infinity);
+const turned = (matrix) => matrix[0].map((_, column) => matrix.map((row) => row[column]));
+const WEIGHTS = [
+  (scores, mask) => scores.map((row, query) =>
+    (mask[query].some(Boolean) ? softmax(row.map((score, key) => hidden(score, mask[query][key]))) : row.map(() => 0))),
+  (scores, mask) => scores.map((row, query) => softmax(row.map((score, key) => hidden(score, !mask[query][key])))),
+  (scores, mask) => turned(turned(scores.map((row, query) => row.map((score, key) => hidden(score, mask[query][key])))).map(softmax)),
+  (scores, mask) => scores.map((row, query) => softmax(row).map((weight, key) => weight * mask[query][key])),
+];
+
 export const render = ({ model, el }) => {
-  const { tokens, scores, mask, libraries, labels } = model.data;
+  const { tokens, scores, mask, libraries, bugs, labels } = model.data;
   const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.mask"]);
   const size = tokens.length;
-  const begin = () => ({ mask, notation: 0, row: size - 1 });
+  const begin = () => ({ mask, notation: 0, row: size - 1, bug: 0 });
   let now;
   const read = () => {
-    const { m, n, r } = model.state;
+    const { m, n, r, b } = model.state;
     now = begin();
     // Each row is written as one number, whose binary digits are its cells.
     if (m?.length === size && m.every((row) => Number.isInteger(row) && row >= 0 && row < 2 ** size)) {
@@ -35,6 +47,7 @@ export const render = ({ model, el }) => {
     }
     now.notation = Math.round(within(n?.[0], 0, NOTATIONS.length - 1, 0));
     now.row = Math.round(within(r?.[0], 0, size - 1, now.row));
+    now.bug = Math.round(within(b?.[0], 0, bugs.length - 1, 0));
   };
 
   const change = (part) => {
@@ -42,11 +55,12 @@ export const render = ({ model, el }) => {
     show();
     const state = { m: now.mask.map((row) => parseInt(row.join(""), 2)), r: now.row };
     if (now.notation) state.n = now.notation;
+    if (now.bug) state.b = now.bug;
     model.save(state);
   };
-  const toggle = (row, key) => {
+  const set = (row, key, entry) => {
     const changed = now.mask.map((line) => [...line]);
-    changed[row][key] = 1 - changed[row][key];
+    changed[row][key] = entry;
     change({ mask: changed, row });
     const [cell, blind] = [name(row, key), filled(labels["live.blind"], { query: tokens[row] })];
     say(changed[row].some(Boolean) ? cell : filled(labels["live.cell_blind"], { cell, blind }));
@@ -65,43 +79,60 @@ export const render = ({ model, el }) => {
 
   const lines = all(".live-mask [role=row]").slice(1);
   const cells = lines.map((line, row) => [...line.querySelectorAll("button")].map((cell, key) => {
-    cell.onclick = () => toggle(row, key);
+    // Clicks of a pointer have been painted; those of keys and of a screen reader have not.
+    cell.onclick = (event) => { if (!event.detail || painted !== cell) set(row, key, 1 - now.mask[row][key]); };
     return Object.assign(cell, { entry: cell.querySelector(".live-entry"), weight: cell.querySelector(".live-number") });
   }));
-  const select = roving(find(".live-mask"), cells, (row) => { if (now && row !== now.row) { now.row = row; show(); } });
+  const grid = find(".live-mask");
+  let [brush, painted] = [null, null];
+  const paint = ({ clientX, clientY }) => {
+    const cell = document.elementFromPoint(clientX, clientY)?.closest(".live-mask button");
+    const row = lines.findIndex((line) => line.contains(cell));
+    if (!cell || row < 0) return;
+    const key = cells[row].indexOf(cell);
+    brush ??= 1 - now.mask[row][key];
+    painted = cell;
+    if (now.mask[row][key] !== brush) set(row, key, brush);
+  };
+  grid.onpointerdown = (event) => { if (event.isPrimary && !event.button) { brush = null; paint(event); } };
+  grid.onpointermove = (event) => { if (!event.buttons) brush = null; else if (brush !== null) paint(event); };
+  grid.onpointerup = grid.onpointercancel = () => { brush = null; };
+  const select = roving(grid, cells, (row) => { if (now && row !== now.row) { now.row = row; show(); } });
   const caption = find(".live-caption").firstElementChild;
   const answers = all(".live-answers .live-stack > :first-child");
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
 
-  const weightsOf = (row) => {
-    if (!now.mask[row].some(Boolean)) return tokens.map(() => 0);
-    return softmax(scores[row].map((score, key) => (now.mask[row][key] ? score : -Infinity)));
-  };
+  const setBug = bugSwitch(el, model, (bug) => change({ bug }));
+  let shown; // the weights
   const entryOf = (row, key) => NOTATIONS[now.notation](now.mask[row][key]);
   const name = (row, key) => filled(labels["live.cell"], {
-    query: tokens[row], key: tokens[key], entry: entryOf(row, key), weight: fixed(weightsOf(row)[key]),
+    query: tokens[row], key: tokens[key], entry: entryOf(row, key), weight: fixed(shown[row][key]),
   });
 
   const show = () => {
+    shown = WEIGHTS[now.bug](scores, now.mask);
+    setBug(now.bug);
     cells.forEach((line, row) => {
-      const weights = weightsOf(row);
+      const weights = shown[row];
       lines[row].classList.toggle("live-blind", !now.mask[row].some(Boolean));
       lines[row].classList.toggle("live-chosen", row === now.row);
       line.forEach((cell, key) => {
         cell.entry.textContent = entryOf(row, key);
         cell.weight.textContent = fixed(weights[key]);
-        cell.style.setProperty("--live-share", `${Math.round(60 * weights[key])}%`);
+        cell.ariaLabel = name(row, key);
+        cell.style.setProperty("--live-share", `${Math.round(60 * (weights[key] || 0))}%`);
         press(cell, now.mask[row][key] === 1);
       });
     });
     masks.forEach((each, number) => press(presets[number], String(each) === String(now.mask)));
     notations.forEach((each, number) => press(each, number === now.notation));
     const row = now.mask[now.row];
+    const right = WEIGHTS[0](scores, now.mask)[now.row];
     caption.textContent = filled(labels["live.libraries"], { query: tokens[now.row] });
     libraries.forEach(({ writes: way, blind }, number) => {
       const [writes, gives] = answers.slice(2 * number);
       const text = WRITINGS[way](row);
-      const weights = row.some(Boolean) ? weightsOf(now.row) : blind[now.row].map((each) => each ?? NaN);
+      const weights = row.some(Boolean) ? right : blind[now.row].map((each) => each ?? NaN);
       writes.textContent = text ?? labels["live.no_length"];
       gives.textContent = text === null ? "—" : weights.map(fixed).join("  ");
     });

@@ -16,7 +16,21 @@ const plus = (x, y) => x.map((each, i) => each + y[i]);
 // The rows from `start` to `end` of W x + b.
 const linear = (x, { weight, bias }, start = 0, end = bias.length) => {
   const result = new Float64Array(end - start);
-  for (let row = start; row < end; row++) result[row - start] = bias[row] + dot(x, weight, row * x.length);
+  let row = start;
+  // Four rows at once: no sum waits for the one before.
+  for (; row + 3 < end; row += 4) {
+    const [size, at] = [x.length, row * x.length];
+    let a = 0, b = 0, c = 0, d = 0;
+    for (let i = 0; i < size; i++) {
+      const each = x[i];
+      a += each * weight[at + i];
+      b += each * weight[at + size + i];
+      c += each * weight[at + 2 * size + i];
+      d += each * weight[at + 3 * size + i];
+    }
+    [a, b, c, d].forEach((sum, next) => { result[row + next - start] = bias[row + next] + sum; });
+  }
+  for (; row < end; row++) result[row - start] = bias[row] + dot(x, weight, row * x.length);
   return result;
 };
 

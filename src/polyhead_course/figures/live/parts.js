@@ -56,17 +56,40 @@ export const slider = (input, move) => {
   };
 };
 
-// A line that is read out when it has not changed for a moment; it is seen all the time.
-export const announcer = (stack) => {
+// A line that is read out when it has not changed for a moment; it is seen all the time. From the first change on
+// it describes the figure in place of the picture that the page shows without scripts.
+export const announcer = (stack, model) => {
   const [seen, heard] = [stack.firstElementChild, stack.nextElementSibling];
+  const body = stack.closest(".polyglot-live-body");
+  const still = body.getAttribute("aria-describedby");
+  const lines = () => [...body.querySelectorAll(".live-said")].map(({ id }) => id);
+  seen.id = `${still}-now-${lines().length}`;
+  seen.classList.add("live-said");
   let timer;
   const say = (text) => {
     const first = !seen.textContent;
     seen.textContent = text;
     clearTimeout(timer);
-    if (!first) timer = setTimeout(() => { heard.textContent = text; }, 500);
+    timer = setTimeout(() => {
+      if (!first) heard.textContent = text;
+      if (still) body.setAttribute("aria-describedby", Object.keys(model.state).length ? lines().join(" ") : still);
+    }, first ? 0 : 500);
   };
   return { seen, heard, say };
+};
+
+// The switch that puts a bug in: `set` shows which one, and says what is wrong.
+export const bugSwitch = (el, model, choose) => {
+  const select = el.querySelector(".live-bug select");
+  const stack = el.querySelector(".live-ill");
+  const { say } = announcer(stack, model);
+  select.onchange = () => choose(select.selectedIndex);
+  return (number) => {
+    select.selectedIndex = number;
+    const { said } = model.data.bugs[number];
+    if (stack.firstElementChild.textContent !== said) say(said);
+    stack.classList.toggle("live-wrong", number > 0);
+  };
 };
 
 // In a grid one cell takes the focus; arrows, Home and End move it.

@@ -1,7 +1,9 @@
 // The path of a number: from a projected tensor into the heads and back, and where `view` alone would put it.
-import { announcer, filled, finder, html, press, roving, slider, within } from "./parts.js";
+import { announcer, bugSwitch, filled, finder, html, press, roving, slider, within } from "./parts.js";
 
 const STAGES = ["input", "split", "permute", "flatten", "back", "wrong_view"]; // as in the template
+
+const [VIEW, ENTRIES, VIEW_BACK] = [1, 2, 3]; // the bugs
 
 export const render = ({ model, el }) => {
   const { X, num_heads: numHeads, colours, labels } = model.data;
@@ -10,17 +12,18 @@ export const render = ({ model, el }) => {
   const given = [X.length, X[0].length, numHeads, X[0][0].length / numHeads];
   const inputs = all(".live-sizes input"); // batch, num_tokens, num_heads, head_dim
   const start = [0, Math.min(1, given[1] - 1), Math.floor(X[0][0].length / 2)];
-  let [sizes, entry] = [given, start];
+  let [sizes, entry, bug] = [given, start, 0];
   const read = () => {
-    const { z, e } = model.state;
+    const { z, e, b } = model.state;
     sizes = given.map((size, number) => Math.round(within(z?.[number], 1, Number(inputs[number].max), size)));
+    bug = Math.round(within(b?.[0], 0, model.data.bugs.length - 1, 0));
     entry = bounded((e ?? start).map((index) => Math.round(within(index, 0, 99, 0))));
   };
   const bounded = (indices) => {
     const [batch, tokens, heads, dim] = sizes;
     return [batch, tokens, heads * dim].map((size, number) => Math.min(indices[number] ?? 0, size - 1));
   };
-  const save = () => model.save({ ...(String(sizes) === String(given) ? {} : { z: sizes }), e: entry });
+  const save = () => model.save({ ...(String(sizes) === String(given) ? {} : { z: sizes }), e: entry, ...(bug ? { b: bug } : {}) });
 
   // The number at an index: X's own, or where the sizes are others, a label like X's in the book.
   const numberAt = ([sequence, token, column]) => {
@@ -33,19 +36,23 @@ export const render = ({ model, el }) => {
   // The indices at each stage of the number that begins at an index, and its place in memory.
   const pathOf = ([sequence, token, column]) => {
     const [, tokens, heads, dim] = sizes;
-    const [head, feature] = [Math.floor(column / dim), column % dim];
-    const at = (token * heads * dim) + column; // within the sequence
+    const width = heads * dim;
+    const at = token * width + column; // within the sequence
     const viewed = [Math.floor(at / (tokens * dim)), Math.floor((at % (tokens * dim)) / dim), at % dim];
+    const part = bug === ENTRIES ? [column % heads, Math.floor(column / heads)] : [Math.floor(column / dim), column % dim];
+    const [head, row, feature] = bug === VIEW ? viewed : [part[0], token, part[1]];
     const folded = sequence * heads + head;
+    const after = (folded * tokens + row) * dim + feature;
+    const joined = after - sequence * tokens * width; // within the sequence
     return {
-      head,
       input: [sequence, token, column],
-      split: [sequence, token, head, feature],
-      permute: [sequence, head, token, feature],
-      flatten: [folded, token, feature],
+      split: [sequence, token, ...(bug === ENTRIES ? [...part].reverse() : part)],
+      permute: [sequence, head, row, feature],
+      flatten: [folded, row, feature],
+      back: [sequence, ...(bug === VIEW_BACK ? [Math.floor(joined / width), joined % width] : [row, head * dim + feature])],
       wrong_view: [sequence, ...viewed],
-      before: sequence * tokens * heads * dim + at,
-      after: (folded * tokens + token) * dim + feature,
+      before: sequence * tokens * width + at,
+      after,
     };
   };
 
@@ -56,12 +63,12 @@ export const render = ({ model, el }) => {
     return [STAGES[number], { shape, index, sum, matrices: block.querySelector(".live-matrices") }];
   }));
   const [projection, heads] = [find(".live-projection").firstElementChild, pane.querySelector(".live-heads")];
-  const { say } = announcer(find(".live-now"));
+  const axes = pane.querySelectorAll(".live-axes")[STAGES.indexOf("split")];
+  const { say } = announcer(find(".live-now"), model);
 
   const choose = (index) => { entry = index; mark(); save(); };
   let cells = new Map(); // an index of the input, as text: its cells in every stage
   const cellOf = (name, index) => {
-    const { head } = pathOf(index);
     const element = name === "input" ? "button" : "span";
     const cell = html(element, { class: "live-cell" }, String(numberAt(index)));
     cell.onclick = () => choose(index);
@@ -70,7 +77,7 @@ export const render = ({ model, el }) => {
       cell.tabIndex = -1;
       cell.setAttribute("aria-label", `X[${index.join(", ")}] = ${numberAt(index)}`);
     }
-    cell.style.background = colours[head % colours.length];
+    cell.style.background = colours[Math.floor(index[2] / sizes[3]) % colours.length];
     cells.get(String(index)).push(cell);
     return cell;
   };
@@ -87,7 +94,7 @@ export const render = ({ model, el }) => {
     cells = new Map(indices.map((index) => [String(index), []]));
     const shapes = {
       input: [batch, tokens, numberOfHeads * dim],
-      split: [batch, tokens, numberOfHeads, dim],
+      split: bug === ENTRIES ? [batch, tokens, dim, numberOfHeads] : [batch, tokens, numberOfHeads, dim],
       permute: [batch, numberOfHeads, tokens, dim],
       flatten: [batch * numberOfHeads, tokens, dim],
       back: [batch, tokens, numberOfHeads * dim],
@@ -97,7 +104,7 @@ export const render = ({ model, el }) => {
       stages[name].shape.textContent = `(${shape.join(", ")})`;
       const lines = new Map();
       const matrices = new Map();
-      const placed = indices.map((index) => [pathOf(index)[name === "back" ? "input" : name], index]);
+      const placed = indices.map((index) => [pathOf(index)[name], index]);
       placed.sort(([one], [other]) => one.reduce((order, each, axis) => order || each - other[axis], 0));
       for (const [place, index] of placed) {
         const [matrix, line] = [place.slice(0, -2), place.slice(0, -1)].map(String);
@@ -126,9 +133,10 @@ export const render = ({ model, el }) => {
 
   const mark = () => {
     const [, tokens, numberOfHeads, dim] = sizes;
-    const { head, before, after, ...places } = pathOf(entry);
+    const { before, after, ...places } = pathOf(entry);
     const [sequence, token, column] = entry;
-    const feature = column % dim;
+    const [, head, row, feature] = places.permute;
+    const [, , ...part] = places.split;
     for (const [index, group] of cells) {
       const chosen = index === String(entry);
       for (const cell of group) cell.classList.toggle("live-chosen", chosen);
@@ -138,14 +146,15 @@ export const render = ({ model, el }) => {
     const text = (index) => `[${index.join(", ")}]`;
     const memory = (sum) => filled(labels["live.in_memory"], { sum });
     const width = numberOfHeads * dim;
+    const size = bug === ENTRIES ? numberOfHeads : dim;
     const write = (name, index, sum) => { stages[name].index.textContent = index; stages[name].sum.textContent = sum; };
     write("input", `X${text(places.input)} = ${numberAt(entry)}`,
       memory(`(${sequence} · ${tokens} + ${token}) · ${width} + ${column} = ${before}`));
-    write("split", text(places.split), `${column} // ${dim} = ${head}, ${column} % ${dim} = ${feature}`);
+    write("split", text(places.split), `${column} // ${size} = ${part[0]}, ${column} % ${size} = ${part[1]}`);
     write("permute", text(places.permute),
-      memory(`((${sequence} · ${numberOfHeads} + ${head}) · ${tokens} + ${token}) · ${dim} + ${feature} = ${after}`));
+      memory(`((${sequence} · ${numberOfHeads} + ${head}) · ${tokens} + ${row}) · ${dim} + ${feature} = ${after}`));
     write("flatten", text(places.flatten), `${sequence} · ${numberOfHeads} + ${head} = ${places.flatten[0]}`);
-    write("back", text(places.input), `${head} · ${dim} + ${feature} = ${column}`);
+    write("back", text(places.back), bug === VIEW_BACK ? memory(String(after)) : `${head} · ${dim} + ${feature} = ${places.back[2]}`);
     write("wrong_view", text(places.wrong_view), memory(String(before)));
     projection.textContent = filled(labels["live.projection"], { column });
     heads.textContent = filled(labels["live.heads"], { entry: text([places.flatten[0]]) });
@@ -160,12 +169,15 @@ export const render = ({ model, el }) => {
     show();
     save();
   }));
+  const setBug = bugSwitch(el, model, (number) => { bug = number; show(); save(); });
   const show = () => {
+    setBug(bug);
+    axes.textContent = bug === ENTRIES ? "↓ head_dim → num_heads" : "↓ num_heads → head_dim";
     setSizes.forEach((set, number) => set(sizes[number], String(sizes[number])));
     draw();
     mark();
   };
-  find(".live-sizes > button").onclick = () => { [sizes, entry] = [given, start]; show(); model.save({}); };
+  find(".live-sizes > button").onclick = () => { [sizes, entry, bug] = [given, start, 0]; show(); model.save({}); };
 
   model.onchange(() => { read(); show(); });
   read();

@@ -7,13 +7,14 @@ from torch import Tensor
 
 from polyhead.checked import Size, checked
 from polyhead_course.figures import plots
-from polyhead_course.figures.live.explorable import Explorable
+from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.drawing import to_array
 from polyhead_course.figures.plots.grid import HEAD_COLOURS
 
 _LABELS = (
     "stage.input", "stage.split", "stage.permute", "stage.flatten", "stage.wrong_view", "live.projection",
-    "live.heads", "live.way_back", "live.in_memory", "live.path_now",
+    "live.heads", "live.way_back", "live.in_memory", "live.path_now", "live.with_bug",
+    "live.clinic",
 )  # fmt: skip
 
 
@@ -34,4 +35,5 @@ def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> E
     return Explorable(
         "path", plots.transpose_path(X, num_heads), labels=_LABELS, X=to_array(X).tolist(),
         num_heads=num_heads, colours=list(HEAD_COLOURS[:4]),
+        bugs=with_bugs("path", "view", "entries_before_heads", "view_back"),
     )  # fmt: skip

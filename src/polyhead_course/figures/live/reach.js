@@ -29,7 +29,7 @@ export const render = ({ model, el }) => {
   const [masks, [reset]] = groupsOf(el);
   const rows = all(".live-spread [role=row]").map((row) => [...row.querySelectorAll("button, .live-tile")]);
   const letters = rows.pop();
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
   listen(masks, (m) => change({ m }));
   listen(letters, (t) => change({ t }));
   reset.onclick = () => { model.save({}); read(); show(); };

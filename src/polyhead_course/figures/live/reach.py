@@ -11,7 +11,7 @@ from polyhead_course.figures.live.explorable import Explorable
 
 _LABELS = (
     "mask", "model.causal", "model.one_ahead", "model.unmasked", "live.reach_window", "live.reach_layer",
-    "live.reach_now", "live.reach_leak", "live.reach_safe",
+    "live.reach_now", "live.reach_leak", "live.reach_safe", "axis.token_number",
 )  # fmt: skip
 
 

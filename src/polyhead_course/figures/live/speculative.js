@@ -37,7 +37,7 @@ export const render = ({ model, el }) => {
   reset.onclick = () => { now = begin(); show(); model.save({}); };
   const parts = all(".live-parts").map((each) => [...each.children]);
   const drawn = all(".live-drawn");
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
 
   // Proportions as probabilities; without any, all are equal.
   const shares = (list) => {

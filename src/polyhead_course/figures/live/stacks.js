@@ -32,7 +32,7 @@ export const render = ({ model, el }) => {
   reset.onclick = () => { model.save({}); read(); show(); };
   listen(norms, (n) => change({ n }));
   const set = slider(find("input"), (d) => change({ d }));
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
 
   // Of both charts the scale stays, so that stacks can be compared; all other stacks are thin.
   const all_sizes = Object.values(curves).flat().flatMap(([sizes]) => sizes.map(Math.log10));

@@ -54,7 +54,7 @@ export const render = ({ model, el }) => {
   listen(all("form button[type=button]"), (number) => [another, () => { model.save({}); arrive(); }][number]());
 
   // The answer, the weights that are seen, and the heads that work
-  const result = announcer(find(".live-answer"));
+  const result = announcer(find(".live-answer"), model);
   const right = find(".live-right").firstElementChild;
   const [fetchIt, note] = [find(".live-load button"), find("[role=status]")];
   fetchIt.onclick = () => answer(false);
@@ -74,7 +74,7 @@ export const render = ({ model, el }) => {
     const row = cells.findIndex((line) => line.includes(target));
     if (row >= 0 && pointerType === "mouse") choose(row, cells[row].indexOf(target));
   };
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
 
   const rowsSeen = () => {
     if (!shown.cross) return data.weights;
@@ -101,21 +101,34 @@ export const render = ({ model, el }) => {
     sights.forEach((each, head) => press(each, head === now.head));
     switches.flat().forEach((each, head) => press(each, !now.off.includes(head)));
   };
-  const paint = () => {
-    mark();
-    weights = rowsSeen();
+  // Cells stay where only their numbers change: to lay out new ones takes as long as to translate.
+  let built = "";
+  const build = () => {
     grid.style.setProperty("--live-size", shown.sources.length);
     const head = html("div", { role: "row" }, html("span", { role: "gridcell" }),
       ...shown.sources.map((token) => html("span", { role: "columnheader" }, html("span", {}, token))));
-    cells.splice(0, Infinity, ...weights.map((row) => row.map((weight) => {
-      const percent = String(Math.round(100 * weight));
-      const cell = html("span", { role: "gridcell", tabindex: -1, class: "live-weight" }, percent);
-      cell.style.setProperty("--live-share", `${(75 * weight).toFixed(1)}%`);
-      return cell;
-    })));
-    written = shown.tokens.map((token, row) => html("div", { role: "row" },
-      html("span", { role: "rowheader", lang: targets[now.to].code }, visible(token)), ...cells[row]));
+    cells.splice(0, Infinity, ...weights.map((row) => row.map(() =>
+      html("span", { role: "gridcell", tabindex: -1, class: "live-weight" }))));
+    written = cells.map((line) => html("div", { role: "row" }, html("span", { role: "rowheader" }), ...line));
     grid.replaceChildren(head, ...written);
+  };
+  const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+  const paint = () => {
+    mark();
+    weights = rowsSeen();
+    const wanted = String([shown.sources, weights.length]);
+    if (built !== wanted) build();
+    built = wanted;
+    cells.forEach((line, row) => {
+      const [name] = written[row].children;
+      name.lang = targets[now.to].code;
+      put(name, visible(shown.tokens[row]));
+      line.forEach((cell, place) => {
+        const weight = weights[row][place];
+        put(cell, String(Math.round(100 * weight)));
+        cell.style.setProperty("--live-share", `${(75 * weight).toFixed(1)}%`);
+      });
+    });
   };
 
   // Shows the first `step` characters, each with its row of weights; what is wrong without some heads, marked.
@@ -182,6 +195,15 @@ export const render = ({ model, el }) => {
     return translate;
   };
 
+  // The last answers: another layer, or a head that is on again, computes nothing.
+  const known = new Map();
+  const answerOf = (sources, off = []) => {
+    const key = `${sources}|${off}`;
+    if (known.size > 50) known.clear();
+    if (!known.has(key)) known.set(key, translate(sources, off));
+    return known.get(key);
+  };
+
   // Reads the date and translates it; the first time, the model has to come.
   let asked = 0;
   const answer = async (slowly) => {
@@ -196,7 +218,7 @@ export const render = ({ model, el }) => {
     now.date = found.date;
     save();
     const sources = [`<${targets[now.to].code}>`, ...tokensOf(input.value)];
-    shown = { sources, ...translate(sources, now.off), right: now.off.length ? translate(sources).tokens : null };
+    shown = { sources, ...answerOf(sources, now.off), right: now.off.length ? answerOf(sources).tokens : null };
     play(slowly);
   };
 

@@ -53,7 +53,7 @@ export const render = ({ model, el }) => {
   plane.append(output);
 
   // The controls
-  const { say } = announcer(find(".live-now"));
+  const { say } = announcer(find(".live-now"), model);
   const change = (part) => {
     now = { ...now, ...part };
     show();

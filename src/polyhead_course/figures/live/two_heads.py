@@ -14,6 +14,7 @@ from polyhead_course.figures.live.explorable import Explorable
 _LABELS = (
     "title.head", "point.value", "point.output", "point.wish", "live.weight_of", "live.second_head",
     "live.stretch", "live.red_of", "live.two_heads_now", "live.two_heads_there",
+    "axis.red", "axis.blue",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ const stateOf = (id) => {
 };
 
 // What a module gets: the data of the figure, and the state, whose values are lists of numbers.
-const modelOf = (data, id) => {
+const modelOf = (data, figure, id) => {
   let timer;
   const heard = [];
   const model = {
@@ -19,16 +19,16 @@ const modelOf = (data, id) => {
     save(state) {
       model.state = state;
       clearTimeout(timer);
+      const text = Object.entries(state).map(([key, list]) => `${key}=${[list].flat().join(",")}`).join("&");
+      figure.dataset.address = `#${encodeURIComponent(id)}${text && "~"}${text}`;
       // Browsers allow a page only so many changes of its address in a while.
-      timer = setTimeout(() => {
-        const text = Object.entries(state).map(([key, list]) => `${key}=${[list].flat().join(",")}`).join("&");
-        history.replaceState(history.state, "", `#${encodeURIComponent(id)}${text && "~"}${text}`);
-      }, 300);
+      timer = setTimeout(() => history.replaceState(history.state, "", figure.dataset.address), 300);
     },
   };
   addEventListener("hashchange", () => {
     if (location.hash.slice(1).split("~")[0] !== encodeURIComponent(id)) return;
     model.state = stateOf(id);
+    figure.dataset.address = location.hash;
     for (const callback of heard) callback();
   });
   return model;
@@ -42,6 +42,9 @@ export const enliven = async (figure) => {
   el.setAttribute("role", "group");
   if (still) el.setAttribute("aria-describedby", still.id);
   const { render } = await import(new URL(`figures/live/${data.kind}.js`, import.meta.url));
-  await render({ model: modelOf(data, figure.closest("[id]").id), el });
+  const { id } = figure.closest("[id]");
+  const model = modelOf(data, figure, id);
+  if (Object.keys(model.state).length) figure.dataset.address = location.hash;
+  await render({ model, el });
   figure.classList.add("polyglot-live-on");
 };

@@ -1,8 +1,9 @@
-// What a browser remembers of its reader: the section last read, and the chapters read. Nothing leaves the browser.
+// What a browser remembers of its reader: the section last read, the chapters read, what was guessed and solved in them.
+// Nothing leaves the browser.
 // On the first page of a language it runs right behind its block, so that the block is there before what follows.
 "use strict";
 (() => {
-  const { home, read, download } = document.currentScript.dataset;
+  const { home, read, practised, both, download } = document.currentScript.dataset;
   const folder = new URL(".", new URL(home, location.href));
   const language = document.documentElement.lang;
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -19,40 +20,61 @@
   // Several books may share a host. A page is either read, or has a list of the sections that were in view.
   const KEY = `polyglot-memory ${new URL("..", folder).pathname}`;
   const isText = (value) => typeof value === "string" && value.length < 300;
+  const isList = (value) => Array.isArray(value) && value.every(isText);
   const isTable = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-  // A memory without what does not belong in it; null where it is none.
+  // Of a page: how many exercises and questions it has, the ids of those done, and by id what was chosen or guessed.
+  const nothing = () => ({ of: 0, done: [], said: {} });
+  const isPractice = (value) => isTable(value) && Number.isInteger(value.of) && isList(value.done)
+    && isTable(value.said) && Object.values(value.said).every(isText);
+  const begun = () => ({ version: 2, pages: {}, practice: {}, last: null });
+  // A memory without what does not belong in it; null where it is none. Version 1 knew no practice.
   const checked = (data) => {
-    if (!isTable(data) || data.version !== 1 || !isTable(data.pages)) return null;
-    const pages = Object.entries(data.pages).filter(([, seen]) => seen === true || (Array.isArray(seen) && seen.every(isText)));
+    if (!isTable(data) || ![1, 2].includes(data.version) || !isTable(data.pages)) return null;
+    const pages = Object.entries(data.pages).filter(([, seen]) => seen === true || isList(seen));
+    const practice = Object.entries(isTable(data.practice) ? data.practice : {}).filter(([, each]) => isPractice(each));
     const { page, section, titles } = data.last ?? {};
     const whole = isText(page) && isText(section) && isTable(titles) && Object.values(titles).every(isText);
-    return { version: 1, pages: Object.fromEntries(pages), last: whole ? { page, section, titles } : null };
+    return {
+      ...begun(),
+      pages: Object.fromEntries(pages),
+      practice: Object.fromEntries(practice.map(([name, { of, done, said }]) => [name, { of, done, said }])),
+      last: whole ? { page, section, titles } : null,
+    };
   };
   // A browser may forbid a page to remember anything, or have no room.
   const recall = () => {
     let found = null;
     try { found = checked(JSON.parse(localStorage.getItem(KEY))); } catch { /* nothing can be used */ }
-    return found ?? { version: 1, pages: {}, last: null };
+    return found ?? begun();
   };
   const keep = (memory) => {
     try { localStorage.setItem(KEY, JSON.stringify(memory)); return true; } catch { return false; }
   };
 
-  // The chapters that were read, beside every page and in the list of the first one.
+  // The chapters that were read or practised, beside every page and in the list of the first one.
   const block = document.querySelector(".polyglot-memory");
   const leads = (link) => chapters.has(pageOf(link)) && !link.hash && !link.previousSibling?.textContent.trim();
+  const span = (className, textContent) => Object.assign(document.createElement("span"), { className, textContent });
   const mark = () => {
-    const { pages } = recall();
+    const { pages, practice } = recall();
     const list = block ? all("article li > a, article li > p:first-child > a").filter(leads) : [];
     for (const link of [...[...chapters.values()].map((chapter) => chapter.link), ...list]) {
-      const done = pages[pageOf(link)] === true;
-      if (done === link.classList.contains("polyglot-read")) continue;
-      link.classList.toggle("polyglot-read", done);
-      if (!done) { link.lastChild.remove(); continue; }
-      const word = document.createElement("span");
-      word.className = "visually-hidden";
-      word.textContent = ` ${read}`;
-      link.append(word);
+      const { of, done } = practice[pageOf(link)] ?? nothing();
+      const isRead = pages[pageOf(link)] === true;
+      const phrase = done.length ? (isRead ? both : practised) : (isRead ? read : "");
+      const words = phrase.replace("%(done)d", done.length).replace("%(of)d", of);
+      if (words === (link.dataset.remembered ?? "")) continue;
+      link.dataset.remembered = words;
+      link.classList.toggle("polyglot-read", isRead);
+      for (const old of link.querySelectorAll(":scope > .polyglot-remembered")) old.remove();
+      if (!words) continue;
+      // In the list there is room for words; beside a page, for two numbers.
+      const inList = list.includes(link);
+      link.append(span(`polyglot-remembered ${inList && done.length ? "polyglot-practised" : "visually-hidden"}`, ` ${words}`));
+      if (inList || !done.length) continue;
+      const numbers = span("polyglot-remembered polyglot-practised", `${done.length}/${of}`);
+      numbers.setAttribute("aria-hidden", "true");
+      link.append(numbers);
     }
   };
   mark();
@@ -92,6 +114,16 @@
     wait();
   }
 
+  // For practice.js: what was done on this page.
+  self.polyglotPractice = {
+    recall: () => recall().practice[page] ?? nothing(),
+    change(edit) {
+      const memory = recall();
+      edit(memory.practice[page] ??= nothing());
+      if (keep(memory)) mark();
+    },
+  };
+
   // What another tab, or a page from which the reader comes back, has changed.
   let show = () => {};
   const renew = () => { mark(); if (block && !block.hidden) show(); };
@@ -122,8 +154,8 @@
     go.textContent = block.dataset.go.replace("%(number)s", chapter.number).replace("%(title)s", () => title);
     if (!last.titles[language]) learn(last);
   };
-  const { last, pages } = recall();
-  block.hidden = !last && !Object.keys(pages).length;
+  const { last, pages, practice } = recall();
+  block.hidden = !last && !Object.keys({ ...pages, ...practice }).length;
   show();
 
   const say = (name) => { status.textContent = block.dataset[name]; };
@@ -156,6 +188,11 @@
     for (const [name, seen] of Object.entries(found.pages)) {
       const before = memory.pages[name] ?? [];
       memory.pages[name] = seen === true || before === true || [...new Set([...before, ...seen])];
+    }
+    for (const [name, { of, done, said }] of Object.entries(found.practice)) {
+      const before = memory.practice[name] ?? nothing();
+      const together = [...new Set([...before.done, ...done])];
+      memory.practice[name] = { of: before.of || of, done: together, said: { ...before.said, ...said } };
     }
     memory.last = found.last ?? memory.last;
     const kept = keep(memory);

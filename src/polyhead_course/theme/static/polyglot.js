@@ -35,15 +35,15 @@
   addEventListener("beforeprint", () => { onScreen = root.dataset.theme; root.dataset.theme = "light"; });
   addEventListener("afterprint", () => { root.dataset.theme = onScreen; });
 
+  const buttonOf = (className, label) =>
+    Object.assign(document.createElement("button"), { type: "button", className, title: label, ariaLabel: label });
+
   // The chapters and the contents of a page: beside it where there is room, else in a drawer over it.
   for (const [name, room] of [["primary", 992], ["secondary", 1200]]) {
     const [button, bar, drawer] =
       [find(`.${name}-toggle`), find(`#pst-${name}-sidebar`), find(`#pst-${name}-sidebar-modal`)];
     if (!button || !bar || !drawer) continue;
-    const close = document.createElement("button");
-    close.type = "button";
-    close.className = "btn polyglot-close";
-    close.setAttribute("aria-label", words["Close"]);
+    const close = buttonOf("btn polyglot-close", words["Close"]);
     close.textContent = "✕";
     close.addEventListener("click", () => drawer.close());
     const beside = matchMedia(`(min-width: ${room}px)`);
@@ -100,6 +100,13 @@
     search();
   });
   find(".polyglot-print")?.addEventListener("click", () => print());
+  for (const link of all(".polyglot-download a[download$='.ipynb']")) {
+    link.addEventListener("click", (event) => {
+      if (!link.href.startsWith("http")) return;
+      event.preventDefault();
+      import(new URL("notebook.js", here)).then(({ download }) => download(link)).catch(() => { location.href = link.href; });
+    });
+  }
   const full = find(".polyglot-fullscreen");
   if (full && document.fullscreenEnabled) {
     full.hidden = false;
@@ -212,17 +219,30 @@
   }, { rootMargin: "50%" });
   for (const figure of all("[data-live]")) near.observe(figure);
 
+  if (new URLSearchParams(location.search).has("sheet")) import(new URL("sheet.js", here)).then((sheet) => sheet.show(words));
+
   // What no reader needs in the first moment.
   later(() => {
     // Code can be copied.
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "copybtn";
-    button.title = words["Copy to clipboard"];
-    button.setAttribute("aria-label", words["Copy to clipboard"]);
+    const button = buttonOf("copybtn", words["Copy to clipboard"]);
     for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-]:not(.polyglot-signature) > .highlight")) {
       if (!code.querySelector(".copybtn")) code.append(button.cloneNode());
     }
+    // Figures can be taken along; pages opened as files load no module.
+    for (const figure of location.protocol === "file:" ? [] : all(".cell_output > :is(svg.polyglot-figure, .polyglot-live)")) {
+      const take = buttonOf("polyglot-take", words["Save or share this figure"]);
+      take.ariaExpanded = "false";
+      take.innerHTML = '<i class="fa-solid fa-share-nodes"></i>';
+      take.addEventListener("click", () => import(new URL("take.js", here)).then(({ open }) => open(take, words), () => {}));
+      if (figure.matches("svg")) figure.after(take);
+      else figure.append(take);
+    }
+    // On a narrow page lines of code and formulas wrap.
+    const narrow = matchMedia("(max-width: 48rem)");
+    const wrap = () => narrow.matches && import(new URL("narrow.js", here)).then((module) => module.wrap(),
+      () => { /* a page opened as a file: lines wrap without a sign, and formulas scroll */ });
+    wrap();
+    narrow.addEventListener("change", wrap);
     // What is wider than its box scrolls, says so at its edge, and scrolls from the keyboard too.
     const boxes = all(".polyglot-math, .pst-scrollable-table-container, .highlight pre, .cell_output > .output pre");
     const fade = (box, hidden) => {
@@ -249,6 +269,18 @@
     for (const box of boxes) {
       box.addEventListener("scroll", () => edge(box), { passive: true });
       sizes.observe(box);
+    }
+    // The site as an app, and without a network.
+    const keep = find(".polyglot-keep");
+    if (keep && isSecureContext && navigator.serviceWorker && location.protocol !== "file:") {
+      const button = keep.firstElementChild;
+      const offline = (what) => import(new URL("offline.js", here)).then((module) => module[what](button), () => {});
+      keep.hidden = false;
+      button.addEventListener("click", () => offline("open"));
+      if (navigator.serviceWorker.controller) offline("look");
+      const app = Object.assign(document.createElement("link"), { rel: "manifest" });
+      app.href = new URL(`../offline/${root.lang}.webmanifest`, here);
+      document.head.append(app);
     }
     if (up) {
       addEventListener("scroll", () => { up.hidden = scrollY < 2 * innerHeight; }, { passive: true });

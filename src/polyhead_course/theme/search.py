@@ -25,7 +25,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from sphinx_polyglot.formulas import linear
+from polyhead_course.theme.formulas import linear
 from sphinx_polyglot.pages import Pages
 
 LOGGER = logging.getLogger(__name__)

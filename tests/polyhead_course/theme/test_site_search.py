@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from sphinx_polyglot.search import indexing, sections, words
+from polyhead_course.theme.search import indexing, sections, words
 from tests.browser import Browser, serve, visit
 from tests.building import Built
 from tests.searching import DIALOG, FIELD, search

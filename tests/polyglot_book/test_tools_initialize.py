@@ -1,0 +1,291 @@
+"""`init` on books that are not ours: what it adds, what it leaves alone, and how it pairs translations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from polyglot_book.__main__ import main
+from polyglot_book.chapters import Cell, parse_chapter
+from polyglot_book.config import Book
+from polyglot_book.initialize import initialize, new_ids, pair, units, with_ids
+from polyglot_book.translations import progress_table
+
+CONFIG = """\
+# The book of a stranger.
+title: Waves
+execute:
+  execute_notebooks: cache
+sphinx:
+  config:
+    numfig: true   # figures have numbers
+"""
+TOC = """\
+format: jb-book
+root: intro   # the home page
+parts:
+- caption: Basics
+  chapters:
+  - file: part/sines.md
+  - file: data
+"""
+SINES = """\
+---
+jupytext: {text_representation: {format_name: myst}}
+kernelspec: {name: julia-1.10, display_name: Julia, language: julia}
+author: {name: [A, B]}
+---
+
+(sines)=
+# Sines
+
+```{figure} ../images/wave.png
+:name: wave
+A wave
+```
+```{code-cell} julia
+x = 1
+```
+```{code-cell} julia
+:tags: [hide-input]
+
+y = 2
+```
+```{code-cell}
+---
+tags: [hide-output]
+---
+z = 3
+```
+
+:::{note}
+# Not a section
+:::
+
+## Sums $a + b$
+Text with `x`.
+
+## Sums $a + b$
+
+The last.
+"""
+
+
+def notebook(*cells: tuple[str, str], ids: bool = False) -> str:
+    nodes = []
+    for number, (kind, source) in enumerate(cells):
+        code = {"execution_count": 1, "outputs": []} if kind == "code" else {}
+        own = {"id": f"9f{number}"} if ids else {}
+        nodes.append({"cell_type": kind, "metadata": {}, "source": source.splitlines(True), **own, **code})
+    return json.dumps({"cells": nodes, "metadata": {}, "nbformat": 4, "nbformat_minor": 5 if ids else 4})
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    for name, text in {
+        "_config.yml": CONFIG,
+        "_toc.yml": TOC,
+        "intro.md": "# Waves\n\nSee [sines](part/sines.md).\n\nA footnote[^1].\n\n## More\n\n[^1]: It.\n",
+        "part/sines.md": SINES,
+        "data.ipynb": notebook(("markdown", "# Data"), ("code", "open('tide.csv')")),
+        "images/wave.png": "png",
+        "tide.csv": "1",
+        "README.md": "# A repository",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(root: Path, *arguments: str) -> int:
+    return main(["--root", str(root), *arguments])
+
+
+def test_only_headers_are_added(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(book, "init") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "_config.yml: the language en; write there what its readers call it, and the book's title in it",
+        "3 pages moved to book/en/",
+        "book/en/images: a link to images",
+        "book/en/tide.csv: a link to tide.csv",
+        "_toc.yml: the new paths of the pages",
+        "book/en/data.ipynb: ids for 2 of 2 cells",
+        "book/en/intro.md: ids for 1 of 1 cells",
+        "book/en/part/sines.md: ids for 7 of 7 cells",
+    ]
+    before, after = SINES.splitlines(), (book / "book/en/part/sines.md").read_text().splitlines()
+    added = [*after]
+    for line in before:
+        added.remove(line)
+    lines = iter(after)
+    assert all(line in lines for line in before)  # in order
+    assert [line for line in added if line] == [
+        '+++ {"id": "sines"}', ":id: sines-code", ":id: sines-code-2", "id: sines-code-3",
+        '+++ {"id": "sines-text"}', '+++ {"id": "sums-a-b"}', '+++ {"id": "sums-a-b-2"}',
+    ]  # fmt: skip
+    cells = parse_chapter((book / "book/en/part/sines.md").read_text()).cells
+    assert [cell.source for cell in cells[1:4]] == ["x = 1", "y = 2", "z = 3"]
+    assert cells[0].source.startswith("(sines)=\n# Sines")
+    assert (book / "book/en/images/wave.png").read_text() == "png"
+    assert (book / "README.md").is_file()
+    assert not (book / "part").exists()
+    assert (book / "_config.yml").read_text().startswith(CONFIG)
+    assert yaml.safe_load((book / "_config.yml").read_text())["sphinx"]["config"]["polyglot_languages"] == {
+        "en": {"locale": "en", "name": "en", "title": "Waves"}
+    }
+    assert (book / "_toc.yml").read_text().startswith("format: jb-book\nroot: book/en/intro   # the home")
+    assert run(book, "init") == 0
+    assert capsys.readouterr().out == ""
+    assert run(book, "check") == 0
+
+
+def test_a_language_is_begun_and_everything_in_it_waits(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(book, "init", "--language", "ar") == 0
+    assert run(book, "init", "--language", "no") == 0
+    capsys.readouterr()
+    assert run(book, "status") == 1
+    assert capsys.readouterr().out.splitlines()[:4] == [
+        "chapter     ar                         no",
+        "data        1 current, 1 untranslated  1 current, 1 untranslated",
+        "intro       0 current, 1 untranslated  0 current, 1 untranslated",
+        "part/sines  3 current, 4 untranslated  3 current, 4 untranslated",
+    ]
+    arabic = book / "book/ar/part/sines.md"
+    assert "language: julia}\nauthor: {name: [A, B]}\n---" in arabic.read_text()
+    assert "```{code-cell}\n---\nid: sines-code-3\ntags: [hide-output]\n---\nz = 3" in arabic.read_text()
+    assert (book / "book/ar/images/wave.png").read_text() == "png"
+    toc = yaml.safe_load((book / "_toc.yml").read_text())
+    assert [part["chapters"] for part in toc["parts"]] == [
+        [{"file": "book/en/part/sines.md"}, {"file": "book/en/data"}],
+        [{"file": "book/ar/intro"}],
+        [{"file": "book/ar/part/sines.md"}, {"file": "book/ar/data"}],
+        [{"file": "book/no/intro"}],
+        [{"file": "book/no/part/sines.md"}, {"file": "book/no/data"}],
+    ]
+    note = ":::{note}\nThis part is not translated yet.\n:::\n\n"
+    text = arabic.read_text()
+    assert text.count(note.rstrip()) == 4
+    arabic.write_text(text.replace(note, "").replace("Text with", "نص مع").replace("The last.", "الأخير"))
+    assert run(book, "mark", "ar/part/sines") == 0
+    lines = set(arabic.read_text().splitlines()) - set(text.splitlines())
+    assert {line for line in lines if not line.startswith("+++")} == {"نص مع `x`.", "الأخير"}
+    notebook = json.loads((book / "book/no/data.ipynb").read_text())
+    notebook["cells"][0]["source"] = "# Tall"
+    (book / "book/no/data.ipynb").write_text(json.dumps(notebook))
+    assert run(book, "mark", "no/data#data") == 0
+    assert json.loads((book / "book/no/data.ipynb").read_text())["cells"][0]["metadata"]["of"]
+    capsys.readouterr()
+    run(book, "status")
+    assert capsys.readouterr().out.splitlines()[1:4] == [
+        "data        1 current, 1 untranslated  2 current",
+        "intro       0 current, 1 untranslated  0 current, 1 untranslated",
+        "part/sines  7 current                  3 current, 4 untranslated",
+    ]
+
+
+def test_translated_pages_are_paired_by_what_they_share() -> None:
+    originals = [Cell("a", "markdown", "# One $x_1$", {}), Cell("b", "code", "f(1)", {})]
+    originals += [Cell("c", "markdown", "## Two `g`", {}), Cell("d", "code", "g(2)", {})]
+    parts = units("# Eins $x_1$\n\n```{code-cell}\ng(2)  # zwei\n```\n\n## Neu\n\nText\n")
+    assert [each and each.id for each in pair(originals, parts)] == ["a", "d", None]
+    text = with_ids("# Eins\n", ["a"], ["0123abcd"])
+    assert parse_chapter(text).cells[0].of == "0123abcd"
+
+
+def test_pages_of_a_translation(book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    german = (
+        SINES.replace("# Sines", "# Sinus")
+        .replace("Text with `x`", "Text mit `y`")
+        .replace("The last.", "Ende.")
+    )
+    pages = book / "_german"
+    (pages / "part").mkdir(parents=True)
+    (pages / "part/sines.md").write_text(german)
+    (pages / "data.ipynb").write_text(
+        notebook(("markdown", "# Daten"), ("code", "open('tide.csv')"), ids=True)
+    )
+    assert run(book, "init", "--language", "de", "--pages", str(pages)) == 0
+    out = capsys.readouterr().out
+    assert "book/de/part/sines.md: 7 of 7 cells, 0 more" in out
+    assert "book/de/data.ipynb: 2 of 2 cells, 0 more" in out
+    assert "intro.md: no such page; the book has intro in en only" in out
+    assert run(book, "check", "--annotations") == 1
+    assert [line.partition(",line=")[2] for line in capsys.readouterr().out.splitlines()] == [
+        "1::the chapter is missing; run `polyglot sync`",
+        "40::#sums-a-b: code: lacks 'x' and adds 'y'; keep the same `code` in the prose",
+    ]
+    assert run(book, "check", "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["violations"][1] == {
+        "file": "book/de/part/sines.md", "cell": "sums-a-b", "line": 40,
+        "problem": "code: lacks 'x' and adds 'y'", "remedy": "keep the same `code` in the prose",
+    }  # fmt: skip
+    assert run(book, "status", "--json") == 1
+    states = json.loads(capsys.readouterr().out)["languages"]["de"]
+    assert states["data"] == {"current": ["data", "data-code"]}
+    assert states["intro"] == {"missing": ["waves"]}
+
+
+def test_a_book_for_the_engine_of_myst(tmp_path: Path) -> None:
+    (tmp_path / "myst.yml").write_text(
+        "version: 1\nproject:\n  title: Waves\n  toc:\n    - file: >-\n        intro.md\n    - title: Part\n"
+        "      children:\n        - file: sines.md\nsite:\n  template: book-theme\n"
+    )
+    (tmp_path / "intro.md").write_text("# Waves\n")
+    (tmp_path / "sines.md").write_text(SINES)
+    assert run(tmp_path, "init", "--folder", "pages", "--language", "zh-TW") == 0
+    project = yaml.safe_load((tmp_path / "myst.yml").read_text())["project"]
+    assert project["toc"][2] == {
+        "title": "zh-TW",
+        "children": [
+            {"file": "pages/zh-TW/intro.md"},
+            {"title": "Part", "children": [{"file": "pages/zh-TW/sines.md"}]},
+        ],
+    }
+    assert yaml.safe_load((tmp_path / "polyglot.yml").read_text())["folder"] == "pages"
+    assert run(tmp_path, "sync") == 0
+    (tmp_path / "pages/zh-TW/intro.md").write_text('+++ {"id": "waves", "of": "00000000"}\n\n# 波\n')
+    assert "intro    0 current, 1 stale" in progress_table(Book.load(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "message"),
+    [
+        ({}, [], "expected pages, .md or .ipynb"),
+        (
+            {"a.md": "#", "_config.yml": "sphinx: {config: {x: 1}}"},
+            [],
+            "expected sphinx: config",
+        ),
+        ({"a.md": "# A", "_config.yml": "- a"}, [], "expected `key: value`, got ['a']"),
+        ({"a.md": "# A"}, ["--pages", "x"], "--pages x: expected a new --language for them, got None"),
+        ({"a.md": "# A\n\n```{raw-cell}\nx\n```\n"}, [], "a raw cell"),
+    ],
+)
+def test_what_it_cannot_do_is_said(
+    tmp_path: Path,
+    files: dict[str, str],
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert run(tmp_path, "init", *arguments) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_ids_are_ones_that_yaml_and_the_schema_leave_alone() -> None:
+    cells = units("# 2 Σ\n\n# No\n\n# Été\n\n# No\n\n```{code-cell}\nx\n```\n")
+    assert new_ids(cells) == ["section-2", "no", "ete", "no-2", "no-code"]
+
+
+def test_a_book_without_a_table_of_contents(tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("# One\n")
+    initialize(tmp_path, report=lambda line: None)
+    assert (tmp_path / "book/en/one.md").read_text() == '+++ {"id": "one"}\n\n# One\n'
