@@ -121,9 +121,9 @@ class Subject(Binding):
         self.function = trial.candidate if function is None else function
         super().__init__(self.function, roles, named)
         trial.guessed.update(self.guessed)
-        rest = {plain(each.name) for each in signature(self.function) or []}
-        rest -= {plain(each.name) for each in self.parameters.values()}
-        trial.skipped += ["cache"] if any(word in name for name in rest for word in _OF_CACHES) else []
+        given = {each.name for each in self.parameters.values()}
+        rest = " ".join(each.name for each in signature(self.function) or [] if each.name not in given)
+        trial.skipped += ["cache"] if any(word in rest for word in _OF_CACHES) else []
         self.without_dropout = self.is_repeatable = False
         self.shape_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
 
@@ -179,6 +179,18 @@ class Subject(Binding):
         self.without_dropout = True
         self.without_dropout = one.is_floating_point() and identical(self(**inputs), self(**inputs))
         return Finding("not_deterministic", inputs, one, other)
+
+
+class MaskSubject(Subject):
+    """A candidate that gives masks, in which integers are truth values, unless one is neither 0 nor 1."""
+
+    has_others = False
+
+    def __call__(self, **inputs: Any) -> Tensor:
+        """The mask."""
+        mask = super().__call__(**inputs)
+        self.has_others |= bool(((mask != 0) & (mask != 1)).any())
+        return mask if mask.is_floating_point() or mask.is_complex() or self.has_others else mask.bool()
 
 
 class WithoutDropout(TorchFunctionMode):

@@ -33,7 +33,7 @@ class Case:
 
     def names(self, result: object) -> Names | None:
         """The names of the mistakes in a result: () if it is right, None if the mistake is unknown."""
-        result = in_form_of(result, self.expected)
+        result = without_singletons(result, self.expected)
         if not is_dense(result):
             return None
         if same(result, self.expected):
@@ -94,15 +94,9 @@ def same(result: object, expected: Tensor) -> TypeGuard[Tensor]:
     return torch.allclose(actual, right, atol=1e-5 * max(1.0, largest), equal_nan=True)
 
 
-def in_form_of(result: Result, expected: Tensor) -> Result | Tensor:
-    """A result without dimensions of size 1 that what is right has not, as a mask (1, n, n) has.
-
-    Of a mask, integers 0 and 1 are truth values.
-    """
+def without_singletons(result: Result, expected: Tensor) -> Result | Tensor:
+    """A result without dimensions of size 1 that what is right has not: a mask may be (1, n, n)."""
     shape = expected.squeeze().shape
-    if is_dense(result) and expected.dtype == torch.bool and not any(_class_of(result)):
-        truth = result.bool()
-        return in_form_of(truth, expected) if torch.equal(truth.to(result), result) else result
     if is_dense(result) and result.ndim > expected.ndim and result.squeeze().shape == shape:
         return result.reshape(expected.shape)
     return result
@@ -171,13 +165,13 @@ def fits(result: Output, case: Case) -> TypeGuard[Tensor]:
 
 def has_right_shape(subject: Subject, case: Case) -> bool:
     """Whether the candidate runs, and its output has the shape of what is right."""
-    return fits(in_form_of(subject.answer(case.inputs), case.expected), case)
+    return fits(without_singletons(subject.answer(case.inputs), case.expected), case)
 
 
 def oddity(case: Case, result: object) -> Finding:
     """Why a result is neither right nor a known mistake."""
     expected, inputs = case.expected, dict(case.inputs)
-    result = in_form_of(result, expected)
+    result = without_singletons(result, expected)
     if isinstance(result, CallFailed):
         return Finding(result.finding.name, inputs, details=result.finding.details)
     if not is_like(result, expected):

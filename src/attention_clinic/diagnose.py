@@ -81,7 +81,7 @@ def diagnose(
     if kind is None and is_module_class(candidate):
         candidate, made = _built(candidate, seconds, causal)
     diagnoses = []
-    with evaluation_mode(nn.ModuleList(around(candidate))):
+    with evaluation_mode(nn.ModuleList(around(candidate))):  # a function hides what it calls
         for name in (kinds := possible_kinds(candidate, kind, causal)):
             trial = Trial(candidate, seconds, meant=meant)
             trial.made = made
@@ -162,8 +162,8 @@ def possible_kinds(candidate: Any, kind: str | None = None, causal: bool | None 
         return [kind]
     if kind not in (None, "mask"):
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or mask, got {kind!r}")
-    if kind is None and isinstance(candidate, nn.Module) and (kinds := kinds_of_module(candidate, causal)):
-        return kinds
+    if kind is None and isinstance(candidate, nn.Module):
+        return kinds_of_module(candidate, causal)
     if kind is None and is_module_class(candidate):
         return ["multi_head"]
     every = signature(candidate)
@@ -173,8 +173,7 @@ def possible_kinds(candidate: Any, kind: str | None = None, causal: bool | None 
         raise ValueError(f"kind must be given, one of {', '.join(KINDS)}: the candidate's {reason}")
     names = [name for name in KINDS if kind is None or name.endswith("_mask")]
     names = [name for name in names if name not in ("encoder", "layer")]  # which are modules
-    is_module = isinstance(candidate, nn.Module)  # of which a name such as x tells little
-    by_name = [name for name in names if not is_module and _matches(candidate, KINDS[name])]
+    by_name = [name for name in names if _matches(candidate, KINDS[name])]
     by_name.sort(key=lambda name: not has_usual_names(candidate, name))
     if "decoder" in by_name and decoder.sees_both_ways(candidate, causal):  # a function around an encoder
         by_name[by_name.index("decoder")] = "encoder"
@@ -210,8 +209,8 @@ def kinds_of_module(module: nn.Module, causal: bool | None = None) -> list[str]:
         return ["layer"]
     if any(True for _ in module.parameters()):
         return ["multi_head"]
-    # A mask is told by its arguments, as a function is.
-    return ["attention"] if sum(p.default is p.empty for p in signature(module) or []) > 2 else []
+    is_mask = "mask" in type(module).__name__.lower() and not has_usual_names(module, "attention")
+    return possible_kinds(module, "mask") if is_mask else ["attention"]
 
 
 def has_usual_names(candidate: Any, kind: str) -> bool:

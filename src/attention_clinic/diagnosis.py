@@ -374,8 +374,7 @@ def _called(bug: Finding, name: str) -> list[str]:
     slack = 1e-5 * max([1.0, *expected[expected.isfinite()].double().abs().tolist()])
     args = "".join(f"{_literal(each)}, " for each in call.args)
     inputs = [f"    {key!r}: {_literal(value)}," for key, value in call.options.items()]
-    is_mask = expected.dtype == torch.bool and bug.actual.dtype in (torch.bool, torch.float32)
-    tolerance = f"rtol=0, atol={slack:.2g}, equal_nan=True, check_dtype={is_mask}"
+    tolerance = f"rtol=0, atol={slack:.2g}, equal_nan=True, check_dtype={expected.dtype == torch.bool}"
     lines = ["inputs = {", *inputs, "}", f"expected = {_literal(expected)}"]
     lines += [f"actual = {name}({args}**inputs){call.pick}"]
     return [*lines, f"torch.testing.assert_close(actual, expected, {tolerance})"]

@@ -11,6 +11,7 @@ from torch import nn
 
 from attention_clinic import diagnose
 from attention_clinic.diagnose import possible_kinds
+from attention_clinic.kinds.modules import HEAD_DIMS, WIDTHS, declared
 from attention_clinic.trial import Trial
 
 
@@ -62,14 +63,11 @@ class OwnSize:
         return attend(q, k, v, mask, self.scale)
 
 
-@pytest.mark.parametrize("name", ["d_head", "d_k", "head_dim", "embed_dim", "d_model"])
-def test_what_keeps_a_size_is_called_with_it(name):
-    for right, wrong in (
-        (OwnSize(4, **{name: 4}), OwnSize(1, **{name: 4})),
-        (OwnSize(6, **{name: 6}).attention, OwnSize(1, **{name: 6}).attention),
-    ):
-        assert diagnose(right), str(diagnose(right))
-        assert [bug.name for bug in diagnose(wrong).bugs] == ["unscaled"]
+def test_what_keeps_a_size_is_called_with_it():
+    for name in ("d_head", "d_k", "head_dim", "embed_dim", "d_model"):
+        assert declared(OwnSize(4, **{name: 7}).attention, *HEAD_DIMS, *WIDTHS) == 7
+    assert diagnose(OwnSize(4, d_head=4)), str(diagnose(OwnSize(4, d_head=4)))
+    assert [bug.name for bug in diagnose(OwnSize(1, d_model=6).attention).bugs] == ["unscaled"]
 
 
 class SelfAttention(nn.Module):

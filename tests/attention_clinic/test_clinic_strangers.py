@@ -590,7 +590,7 @@ class OtherPositions(LearnedPositions):
     "candidate",
     [
         LearnedPositions(), OtherPositions(), OtherPositions, lambda tokens: tokens.float(),
-        lambda seq: torch.ones(seq.shape[1], seq.shape[1]).triu(1).byte(),
+        lambda seq: torch.ones(seq.shape[1], seq.shape[1]).triu(1).byte() * 2,
     ],
 )  # fmt: skip
 def test_what_takes_token_ids_and_is_unknown_is_not_blamed(candidate):

@@ -137,14 +137,17 @@ def _is_sum(total: Tensor, streams: list[Tensor], parts: list[Tensor]) -> bool:
 
 
 def _part(trial: Trial, part: nn.Module, switches: dict[str, Any]) -> Iterator[Finding]:
-    """What a norm of its own has, or the attention inside, called with the switches that the layer sets."""
+    """What a norm of its own has, or the attention inside, called with the switches that the layer sets.
+
+    To PyTorch's own attention `is_causal` is but a hint about a mask.
+    """
     own = Trial(part, trial.seconds, meant=trial.meant)
     found: Iterator[Finding] = iter(())
     if is_norm(part) and type(part).__module__.split(".")[0] != "torch":
         found = diagnose_norm(own, kinds_of_norm(part)[0])
     elif "att" in type(part).__name__.lower() and readings(part):
-        is_torch = isinstance(part, nn.MultiheadAttention)  # where `is_causal` is but a hint about a mask
-        vars(part)["forward"] = partial(part.forward, **({} if is_torch else switches))
+        own_switches = {} if isinstance(part, nn.MultiheadAttention) else switches
+        vars(part)["forward"] = partial(part.forward, **own_switches)
         found = diagnose_multi_head(own)
         trial.examined.append("numbers")
     try:

@@ -84,13 +84,10 @@ class _Module(Examination):
         self.whole = Form("mask", self.meant.mask or "keeps", FIRST)  # of a mask that must be there
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
         self.dtype = torch.float32 if parameter is None else parameter.dtype
-        self.widths: tuple[int, ...] = self.readings[0].widths if self.readings else (self._width(),) * 3
+        norms = (norm_size(norm) for _, norm in norms_of(module))
+        width = modules.declared(module, *modules.WIDTHS, "dim", "size") or next(norms, None) or 12
+        self.widths: tuple[int, ...] = self.readings[0].widths if self.readings else (width,) * 3
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], self.widths[2])
-
-    def _width(self) -> int:
-        sizes = (getattr(self.module, name, None) for name in modules.MAKING["embed_dim"])
-        norms = (norm_size(norm) for _, norm in norms_of(self.module))
-        return next((size for size in (*sizes, *norms) if type(size) is int), 12)
 
     # ---- calls
 

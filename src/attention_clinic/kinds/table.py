@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attention_clinic.arguments import ROLES, Roles, Subject
+from attention_clinic.arguments import ROLES, MaskSubject, Roles, Subject
 from attention_clinic.cases import Case, examine, has_right_shape
 from attention_clinic.diagnosis import Diagnosis, Finding
 from attention_clinic.kinds import attention, decoder, functions, layers, masks, multi_head, norms, positions
@@ -71,11 +71,12 @@ def _by_cases(
             hides = trial.meant.mask == "hides"
             return case.seen_as(case.inputs, lambda x: ~x if hides and x.dtype == torch.bool else x)
 
+        subject_kind = MaskSubject if builders[0](*sizes[0]).expected.dtype == torch.bool else Subject
         every = ((roles, builders), *also)
         forms = [(names, partial(build_in, build)) for names, several in every for build in several]
-        tries = ((Subject(trial, names), names, build) for names, build in forms)
+        tries = ((subject_kind(trial, names), names, build) for names, build in forms)
         fitting = (each for each in tries if has_right_shape(each[0], each[2](*sizes[0])))
-        first = Subject(trial, roles), roles, forms[0][1]
+        first = subject_kind(trial, roles), roles, forms[0][1]
         subject, names, build = next(fitting, first) if len(forms) > 1 else first
         small_cases = [build(*row, **evidence_options) for row in evidence]
         for finding in examine(subject, [build(*row) for row in sizes], small_cases):
