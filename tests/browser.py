@@ -116,11 +116,9 @@ def visit(browser: Browser, base: str, **options: Any) -> Iterator[Visit]:
             found.elsewhere.append(url)
 
     def note_failure(url: str, failure: str) -> None:
-        # A browser that goes on to the next page gives up the last one's icon.
-        if not (
-            failure == "net::ERR_ABORTED"
-            and urlsplit(url).path.endswith(("/icon.svg", "/apple-touch-icon.png"))
-        ):
+        # A browser that goes on to the next page gives up what the last one asked for late.
+        late = ("/icon.svg", "/apple-touch-icon.png", "/narrow.js")
+        if not (failure == "net::ERR_ABORTED" and urlsplit(url).path.endswith(late)):
             found.failed.append(f"{url}: {failure}")
 
     page.on(

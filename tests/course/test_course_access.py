@@ -132,5 +132,5 @@ def unfolded(seen: Visit) -> int:
     devtools = seen.page.context.new_cdp_session(seen.page)
     asked = {"nodeId": devtools.send("DOM.getDocument")["root"]["nodeId"], "role": "DisclosureTriangle"}
     found = devtools.send("Accessibility.queryAXTree", asked)["nodes"]
-    properties = [each for node in found for each in node["properties"]]
+    properties = [each for node in found for each in node.get("properties", ())]
     return sum(each["name"] == "expanded" and each["value"]["value"] for each in properties)

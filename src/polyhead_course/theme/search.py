@@ -37,6 +37,8 @@ _NOT_INDEXED = (
     ".headerlink, script, style, button, .polyglot-live-body, "
     ".output:not(.polyglot-prose), .cell_output table"
 )
+# What asks is no answer: questions without code, and hints.
+_ASKING = ", ".join(["#quiz", *("[id^=hints-]" + " + details" * step for step in range(1, 5))])
 _CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]+")
 # The files of Pagefind that a browser loads; the program, which reads all indexes, comes with the first one.
 _INDEX = {"pagefind-entry.json", "*.pf_meta", "index", "fragment"}
@@ -90,8 +92,9 @@ def sections(html: str) -> Iterator[Section]:
     article = LexborHTMLParser(html).css_first("article")
     if article is None:
         return
-    for element in article.css(_NOT_INDEXED):
-        element.decompose()
+    for selector in (_ASKING, _NOT_INDEXED):
+        for element in article.css(selector):
+            element.decompose()
     for formula in article.css("math"):
         formula.replace_with(linear(formula))
     for picture in article.css("svg[aria-label], img[alt]"):
