@@ -52,6 +52,14 @@ def test_each_section_has_its_own_text(four: Built) -> None:
     assert "Download" not in " ".join(each.text for each in found.values())
 
 
+def test_what_asks_is_no_answer() -> None:
+    hints = '<i id="hints-a"></i><details>first hint</details><details>second hint</details>'
+    quiz = '<section id="quiz"><h2>Three questions</h2>choices</section>'
+    task = f'<section id="exercises"><h2>Exercises</h2>task {hints}<i></i><details>solution</details></section>'
+    found = sections(f'<article><section id="page"><h1>Page</h1>{quiz}{task}</section></article>')
+    assert [(each.anchor, each.text) for each in found] == [("exercises", "task solution"), ("", "")]
+
+
 def test_a_page_loads_nothing_of_the_search_before_it_is_used(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         requests: list[str] = []
