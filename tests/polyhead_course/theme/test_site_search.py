@@ -55,7 +55,7 @@ def test_each_section_has_its_own_text(four: Built) -> None:
 def test_what_asks_is_no_answer() -> None:
     hints = '<i id="hints-a"></i><details>first hint</details><details>second hint</details>'
     quiz = '<section id="quiz"><h2>Three questions</h2>choices</section>'
-    task = f'<section id="exercises"><h2>Exercises</h2>task {hints}<i></i><details>solution</details></section>'
+    task = f'<section id="exercises"><h2>Do</h2>task {hints}<i></i><details>solution</details></section>'
     found = sections(f'<article><section id="page"><h1>Page</h1>{quiz}{task}</section></article>')
     assert [(each.anchor, each.text) for each in found] == [("exercises", "task solution"), ("", "")]
 
