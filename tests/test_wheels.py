@@ -102,7 +102,7 @@ def test_what_is_heavy_is_needed_by_few(folder: Path) -> None:
         "sphinx": {"sphinx-polyglot"},
         "matplotlib": {"polyhead-course"},
         "scipy": {"polyhead-course"},
-        "babel": {"sphinx-polyglot"},
+        "babel": {"polyglot-book", "sphinx-polyglot", "polyhead-course"},
     }.items():
         assert {canonicalize_name(each) for each in PACKAGES if library in needs[each]} == packages, library
 

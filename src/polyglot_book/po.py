@@ -7,21 +7,21 @@ comes back has the hash of its `msgid`, so it is stale where the reference has c
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import NamedTuple
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import PoFileError, normalize, read_po, write_po
 
 from polyglot_book.chapters import Cell, Chapter, read_all, text_hash
 from polyglot_book.config import Book, Language
 from polyglot_book.ipynb import write_atomically
 from polyglot_book.translations import is_stale, is_untranslated, sync_cells, write_cells
 
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_UNESCAPES = {value: key for key, value in _ESCAPES.items()}
 _HEADER = "MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n"
-_LINE = re.compile(r'(?:(msgctxt|msgid|msgstr) +)?"((?:[^"\\]|\\.)*)"')
 Report = Callable[[str], None]
 
 
@@ -33,59 +33,35 @@ class Entry(NamedTuple):
     translation: str
     fuzzy: bool = False
 
-    def __str__(self) -> str:
-        """Format it.
-
-        >>> print(Entry("01-one#why", "Why?", "왜?", fuzzy=True))
-        #, fuzzy
-        msgctxt "01-one#why"
-        msgid "Why?"
-        msgstr "왜?"
-        <BLANKLINE>
-        """
-        flag = "#, fuzzy\n" * self.fuzzy
-        context = f"msgctxt {_quoted(self.context)}\n" * bool(self.context)
-        return f"{flag}{context}msgid {_quoted(self.original)}\nmsgstr {_quoted(self.translation)}\n"
-
-
-def _quoted(text: str) -> str:
-    escaped = re.sub(r'[\\"\n\t\r]', lambda each: _ESCAPES[each[0]], text)
-    lines = re.findall(r"(?:[^\\]|\\[^n])*?(?:\\n|$)", escaped)[:-1] or [""]
-    return "\n".join(f'"{line}"' for line in ([""] * (len(lines) > 1) + lines))
-
 
 def format_po(entries: Iterable[Entry], language: Language, title: str) -> str:
     """Return the text of a PO file, with a header that names the language."""
-    names = f"Project-Id-Version: {title}\nLanguage: {language.locale}\n"
-    first = Entry("", "", f"{names}{_HEADER}")
-    return "\n".join(map(str, (first, *entries)))
+    catalog = Catalog()
+    for entry in entries:
+        flags = ["fuzzy"] * entry.fuzzy
+        catalog.add(entry.original, entry.translation, context=entry.context, flags=flags)
+    file = BytesIO()
+    write_po(file, catalog, width=0, omit_header=True)
+    # Babel's header has the time: the same texts give the same file.
+    header = f"Project-Id-Version: {title}\nLanguage: {language.locale}\n{_HEADER}"
+    return f'msgid ""\nmsgstr {normalize(header)}\n\n{file.getvalue().decode()}'
 
 
 def parse_po(content: str, file: str) -> list[Entry]:
-    """Read the text of a PO file; the first entry is its header.
+    """Read the text of a PO file.
 
     Raises:
         ValueError: It is not of this form.
     """
-    entries: list[Entry] = []
-    fields: dict[str, str] = {}
-    fuzzy, key = False, ""
-    for number, line in enumerate([*content.replace("\r\n", "\n").split("\n"), ""], start=1):
-        match = _LINE.fullmatch(line.strip())
-        if not line.strip() or line.startswith("#") or (match and match[1] and match[1] in fields):
-            if "msgstr" in fields:
-                entries.append(Entry(fields.get("msgctxt", ""), fields["msgid"], fields["msgstr"], fuzzy))
-                fields, fuzzy = {}, False
-            fuzzy |= bool(re.match(r"#,.*\bfuzzy\b", line))
-        if match is None:
-            if line.strip() and not line.startswith("#"):
-                what = "expected msgctxt, msgid or msgstr"
-                raise ValueError(f"{file}: line {number}: {what}, got {line[:60]!r}")
-            continue
-        key = match[1] or key
-        text = re.sub(r"\\.", lambda each: _UNESCAPES.get(each[0], each[0][1]), match[2])
-        fields[key] = fields.get(key, "") + text
-    return entries
+    try:
+        catalog = read_po(StringIO(content), abort_invalid=True)
+    except (PoFileError, ValueError) as error:
+        raise ValueError(f"{file}: {error}") from None
+    if plural := next((each.id for each in catalog if each.pluralizable), None):
+        raise ValueError(f"{file}: expected no plural forms, got {plural[0][:60]!r}")
+    return [
+        Entry(each.context or "", str(each.id), str(each.string), each.fuzzy) for each in catalog if each.id
+    ]
 
 
 def _entries(
