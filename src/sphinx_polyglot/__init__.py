@@ -72,6 +72,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", navigation.release, priority=999)
     app.connect("doctree-resolved", navigation.release, priority=999)
     # First, since other handlers read the contents.
+    app.connect("env-updated", fallback.share_contents, priority=0)
     app.connect("env-updated", fallback.complete_contents, priority=0)
     app.connect("env-updated", anchors.share_anchors)
     app.connect("env-updated", inventories.update)

@@ -16,6 +16,7 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 
+from polyglot_book.config import Language
 from sphinx_polyglot.internals import replace_doctree
 from sphinx_polyglot.inventories import using
 from sphinx_polyglot.pages import Pages
@@ -94,9 +95,64 @@ def install(app: Sphinx) -> None:
 def outdated(
     app: Sphinx, env: Environment, added: set[str], changed: set[str], removed: set[str]
 ) -> list[str]:
-    """Return the pages that have become translated, and those whose contents list a removed page."""
+    """Return the pages that have become translated, and those whose contents list a removed page.
+
+    First pages that share their contents are read together.
+    """
+    pages = Pages.from_config(app.config)
     parents = {parent for parent, children in env.toctree_includes.items() if removed & {*children}}
-    return [*env.polyglot_changed & env.found_docs, *parents & env.found_docs]
+    firsts = {pages.home(each) for each in pages.languages.values()}
+    shared = firsts if pages.root in firsts and firsts & {*added, *changed, *parents} else set()
+    return [*(env.polyglot_changed | parents | shared) & env.found_docs]
+
+
+# Sphinx event: env-updated
+def share_contents(app: Sphinx, env: Environment) -> list[str]:
+    """Move what the first page of a book lists of other languages to the first pages of these.
+
+    Without a page above all languages, Sphinx begins at the first page of the reference language.
+    """
+    pages, changed = Pages.from_config(app.config), []
+    if pages.root != pages.home(pages.reference):
+        return []
+    first = env.get_doctree(pages.root)
+    toctrees = list(first.findall(addnodes.toctree))
+    for language in list(pages.languages.values())[1:]:
+        home = pages.home(language)
+        moved = [_taken_from(toctree, home, pages, language) for toctree in toctrees]
+        if home in env.found_docs and any(each["entries"] for each in moved):
+            doctree = env.get_doctree(home)
+            for toctree in moved:
+                if toctree["entries"]:
+                    _append(doctree, toctree)
+            _store(app, home, doctree)
+            env.metadata[home]["orphan"] = True  # the switcher leads to it
+            changed.append(home)
+    if changed:
+        for toctree in toctrees:
+            if not toctree["entries"]:
+                toctree.parent.remove(toctree)
+        _store(app, pages.root, first)
+        changed.append(pages.root)
+    return changed
+
+
+def _taken_from(toctree: nodes.Element, home: str, pages: Pages, language: Language) -> nodes.Element:
+    """Take a language's pages out of a part of the contents; return them as a part of their first page."""
+    own = [each for each in toctree["entries"] if pages.language_of(str(each[1])) == language]
+    moved = toctree.deepcopy()
+    moved["parent"], moved["entries"] = home, [each for each in own if each[1] != home]
+    toctree["entries"] = [each for each in toctree["entries"] if each not in own]
+    for part in (toctree, moved):
+        names = {name for _, name in part["entries"]}
+        part["includefiles"] = [each for each in part["includefiles"] if each in names]
+    return moved
+
+
+def _append(doctree: nodes.document, toctree: nodes.Element) -> None:
+    """Add a part of the contents at the end of a page."""
+    section = doctree[-1] if isinstance(doctree[-1], nodes.section) else doctree
+    section.append(nodes.compound("", toctree, classes=["toctree-wrapper"]))
 
 
 # Sphinx event: env-updated
@@ -132,8 +188,7 @@ def _add_entries(app: Sphinx, parent: str, own: str, missing: frozenset[str]) ->
         else:
             target = toctree.deepcopy()
             target["parent"], target["entries"] = own, []
-            section = doctree[-1] if isinstance(doctree[-1], nodes.section) else doctree
-            section.append(nodes.compound("", target, classes=["toctree-wrapper"]))
+            _append(doctree, target)
         position = 0
         for title, docname in toctree["entries"]:
             counterpart = pages.counterpart(str(docname), language, env.found_docs)
@@ -144,9 +199,14 @@ def _add_entries(app: Sphinx, parent: str, own: str, missing: frozenset[str]) ->
                 target["entries"].insert(position, (title, counterpart))
                 position += 1
         target["includefiles"] = [each for _, each in target["entries"] if each in env.found_docs]
+    _store(app, own, doctree)
+
+
+def _store(app: Sphinx, docname: str, doctree: nodes.document) -> None:
+    """Store a page whose contents have changed."""
     collector = TocTreeCollector()
-    collector.clear_doc(app, env, own)
-    env.prepare_settings(own)
+    collector.clear_doc(app, app.env, docname)
+    app.env.prepare_settings(docname)
     collector.process_doc(app, doctree)
-    env.temp_data.clear()
-    replace_doctree(app, own, doctree)
+    app.env.temp_data.clear()
+    replace_doctree(app, docname, doctree)

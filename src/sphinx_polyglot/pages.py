@@ -69,8 +69,10 @@ class Pages:
         return f"{self.folder}/{language.code}/{stem}"
 
     def home(self, language: Language) -> str:
-        """Return the name of a language's first page."""
-        return self.page(language, "index")
+        """Return the name of a language's first page: as the reference's, where the book begins with that."""
+        prefix = self.page(self.reference, "")
+        is_first = self.root.startswith(prefix)
+        return self.page(language, self.root.removeprefix(prefix) if is_first else "index")
 
     def counterpart(self, docname: str, language: Language, docnames: Container[str]) -> str | None:
         """Return the same page in another language, or None if it is not among these pages."""

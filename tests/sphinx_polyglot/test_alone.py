@@ -88,3 +88,47 @@ def test_the_switcher_is_on_the_page(two: Built, window: Browser) -> None:
     # A page that the other language lacks is there, too.
     (link,) = two.page("book/en/ponds").css('.polyglot-switcher a[lang="ko"]')
     assert value(link, "href") == "../ko/ponds.html" and "data-same-page" in link.attributes
+
+
+CONFIG = """\
+title: Gardens
+author: Nobody
+logo: ""
+sphinx:
+  extra_extensions: [sphinx_polyglot]
+"""
+TOC = """\
+format: jb-book
+root: intro
+parts:
+- caption: Wet
+  chapters:
+  - file: wet/ponds
+- caption: Dry
+  chapters:
+  - file: trees
+"""
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A book in one language, whose first page is no index; `polyglot init` has begun another language."""
+    root = tmp_path_factory.mktemp("begun")
+    (root / "wet").mkdir()
+    files = {"_config.yml": CONFIG, "_toc.yml": TOC, "intro.md": "# Gardens\n\nSee [](wet/ponds.md).\n"}
+    for name, text in (files | {"wet/ponds.md": "# Ponds\n", "trees.md": "# Trees\n"}).items():
+        (root / name).write_text(text)
+    for command in (["init"], ["init", "--language", "fr"]):
+        subprocess.run([sys.executable, "-m", "polyglot_book", *command], cwd=root, check=True)
+    done = subprocess.run([sys.executable, "-c", BUILD], cwd=root, capture_output=True, text=True)
+    return Built(root, done.returncode, done.stdout + done.stderr)
+
+
+def test_a_book_that_init_has_made_has_contents_in_each_language(begun: Built) -> None:
+    assert (begun.code, begun.warnings) == (0, []), begun.log
+    for code in ("en", "fr"):
+        navigation = begun.page(f"book/{code}/wet/ponds").css_first(".bd-docs-nav")
+        entries = navigation.css(".caption-text, .toctree-l1 > a")
+        assert [each.text().strip() for each in entries] == ["Gardens", "Wet", "Ponds", "Dry", "Trees"]
+        links = [value(each, "href") for each in navigation.css("a")]
+        assert links == ["../intro.html", "#", "../trees.html"]
