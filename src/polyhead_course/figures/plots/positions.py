@@ -135,7 +135,7 @@ def score_terms(panels: Mapping[str, Array]) -> Figure:
     for number, (name, panel) in enumerate(panels.items()):
         matrix, (line, column) = to_array(panel), divmod(number, 3)
         size, faces = len(matrix), signed_colours(matrix)
-        axes = add_grid(figure, faces, cell=1.36 / size, left=column * 1.56, top=line * 1.78)
+        axes = add_grid(figure, faces, cell=1.3 / size, left=column * 1.48, top=line * 1.72)
         for square in axes.patches:
             square.set(linewidth=0.4, edgecolor=GREY)
         for query in range(2, size):
