@@ -132,7 +132,7 @@ def concat_blocks(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
         arrow(axes, [(_WIDE / 2, input_y + height), (middle, heads_y - 0.16)], GREY, 1.2)
         arrow(axes, [(middle, heads_y + 0.16), (middle, concat_y)], GREY, 1.2)
         label = text("title.head", number=number)
-        box(axes, (middle, heads_y), (part - 0.04, 0.32), label, face)
+        box(axes, (middle, heads_y), (part - 0.02, 0.32), label, face)
         _add_note(axes, (middle, concat_y + height + 0.16), f"O⁽{superscript(number)}⁾", size=11.5)
         block = right + 0.5 * _WIDE, input_y + middle
         axes.text(*block, f"W_O⁽{superscript(number)}⁾", ha="center", va="center", color=FIXED_INK,
