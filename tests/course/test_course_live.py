@@ -266,7 +266,7 @@ MASK = """states => states.map(({ mask, notation, row }) => {
   return {
     entries: all(".live-mask .live-entry").map((each) => each.textContent),
     weights: all(".live-mask .live-number").map((each) => each.textContent),
-    names: cells.flat().map((each) => each.ariaLabel),
+    names: cells.flat().map((each) => each.textContent),
     blind: all(".live-mask [role=row]").slice(1).map((line) => line.classList.contains("live-blind")),
     libraries: all(".live-answers > div").map((line) => [...line.children].map((each) => each.innerText)),
     now: body.querySelector(".live-now").innerText,

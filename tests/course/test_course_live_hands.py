@@ -48,7 +48,7 @@ def test_the_mask_by_keyboard(window: Browser, address: str) -> None:
         body.get_by_role("button", name="Reset").click()
         body.get_by_role("button", name="added to the scores").focus()
         seen.page.keyboard.press("Tab")  # one stop for the whole grid
-        focused = "document.activeElement.ariaLabel"
+        focused = "document.activeElement.textContent"
         assert seen.page.evaluate(focused).startswith("Yonghe Road → Zhonghe: True")
         seen.page.keyboard.press("ArrowRight")
         seen.page.keyboard.press("ArrowUp")

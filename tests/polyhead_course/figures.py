@@ -135,6 +135,17 @@ class Shape(NamedTuple):
         )
 
 
+# Pixels that a figure has on a phone 390 pixels wide, and where a box folds it away.
+PHONE, PHONE_FOLDED = 378.0, 360.0
+
+
+def least_text(svg: str, room: float = PHONE) -> float:
+    """The size in pixels of the smallest text, where the figure has so much room and a point is 4/3 pixels."""
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+)px", svg)]
+    return round(min(sizes, default=99.0) * min(4 / 3, room / width), 2)
+
+
 def words(drawing: plots.Drawing) -> list[str]:
     """Every text, in the order of the file."""
     return [word for word, _ in texts(ET.fromstring(drawing.svg))]

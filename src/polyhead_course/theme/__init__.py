@@ -22,7 +22,7 @@ from polyhead_course.theme import (
     root_files,
 )
 from polyhead_course.theme.head import head_of
-from polyhead_course.theme.page_links import check_rights, downloads_of, rights_of
+from polyhead_course.theme.page_links import ChapterFiles, check_rights, downloads_of, rights_of
 from polyhead_course.theme.search import indexing
 from polyhead_course.theme.sidebar import add_sidebar
 from polyhead_course.theme.stylesheet import write_stylesheet
@@ -131,5 +131,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     )
     app.add_node(language_choice.language_cards, html=(language_choice.visit_cards, None))
     app.add_directive("choose-language", language_choice.ChooseLanguage)
+    app.add_directive("chapter-files", ChapterFiles)
     app.add_directive("api-reference", reference.ApiReference)
     return extension_metadata(_HERE)

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
+from sphinx.util.docutils import SphinxDirective
 
 from polyglot_book.config import Language, problems
+from polyglot_book.contents import overview
 from polyglot_book.copies import LAB, has_solutions, install_code, reader_copy, student_copy
 from polyglot_book.ipynb import read_notebook, write_notebook
 from sphinx_polyglot.pages import Pages, github_name, site_address, source_file
-from sphinx_polyglot.strings import translate
+from sphinx_polyglot.strings import in_language, translate
 
 _FOLDER = "notebooks"
 # Where the wheels are if the site does not know its address; in a browser, `notebook.js` writes it there.
@@ -69,16 +73,51 @@ def downloads_of(app: Sphinx, pagename: str) -> list[Entry]:
             entries.append(Entry(translate("Exercises to print"), "?sheet"))
         if published:
             entries += _launch_links(app.config, own, path.stem, entries[0].filename)
-    if published:
-        book = f"{pages.reference.slug}-{own.code}"
-        files = [
-            ("handouts", "All figures (SVG, PNG)", f"{book}-figures.zip"),
-            ("pdf", "All chapters (PDF)", f"{book}.pdf"),
-        ]
-        if any(entry.filename.endswith("-student.ipynb") for entry in entries):
-            files.insert(0, ("handouts", "Slides", f"{book}-{path.stem}-slides.html"))
-        entries += [Entry(translate(label), f"{root}{folder}/{name}", name) for folder, label, name in files]
-    return entries
+    has_slides = any(entry.filename.endswith("-student.ipynb") for entry in entries)
+    return entries + made_of_site(app.config, own, root, path.stem if has_slides else "")
+
+
+def made_of_site(config: Config, language: Language, root: str, stem: str = "") -> list[Entry]:
+    """Return links to what `make pages` makes of the site: a chapter's slides, all figures, the PDF."""
+    if not (github_name(config) and site_address(config)):
+        return []
+    book = f"{Pages.from_config(config).reference.slug}-{language.code}"
+    files = [
+        ("handouts", "All figures (SVG, PNG)", f"{book}-figures.zip"),
+        ("pdf", "All chapters (PDF)", f"{book}.pdf"),
+    ]
+    if stem:
+        files.insert(0, ("handouts", "Slides", f"{book}-{stem}-slides.html"))
+    return [Entry(translate(label), f"{root}{folder}/{name}", name) for folder, label, name in files]
+
+
+class ChapterFiles(SphinxDirective):
+    """Each chapter's exercises to print and slides, and all figures, for the page of the teachers.
+
+    The content is for readers of the notebook, which has no such links.
+    """
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return a list of links."""
+        docname, pages = self.env.docname, Pages.from_config(self.config)
+        language, root = pages.language_of(docname) or pages.reference, "../" * docname.count("/")
+        items = []
+        with in_language(language):
+            sheet, files = translate("Exercises to print"), made_of_site(self.config, language, root)
+            for stem, chapter in overview(Path(self.env.srcdir, pages.folder, language.code)).items():
+                if chapter.exercises:
+                    slides = made_of_site(self.config, language, root, stem)[:1]
+                    links = [Entry(sheet, f"{stem}.html?sheet"), *slides]
+                    items.append(f"{escape(chapter.title)}: {' · '.join(map(_link, links))}")
+        items += map(_link, files)
+        return [nodes.raw("", f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>", format="html")]
+
+
+def _link(entry: Entry) -> str:
+    download = f' download="{escape(entry.filename)}"' if entry.filename else ""
+    return f'<a href="{escape(entry.href)}"{download}>{escape(entry.label)}</a>'
 
 
 def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> dict[str, str]:

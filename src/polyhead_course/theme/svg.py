@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import combinations, groupby
 from xml.etree import ElementTree as ET
 
+from polyhead_course.theme.dark import on_dark
+
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
 _UNITS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4}
@@ -129,11 +131,10 @@ def _restyle(element: ET.Element, prefix: str) -> None:
         element.text = re.sub(r"([^{},]+)(?=[,{])", rf"#{prefix} \1", element.text)
     style = _declarations(element.get("style", ""))
     for name in _COLOR_PROPERTIES:
-        if name in element.attrib and (color := _COLORS.get(_canonical(element.attrib[name]))):
-            del element.attrib[name]
-            style.setdefault(name, color)
-        if name in style and (color := _COLORS.get(_canonical(style[name]))):
-            style[name] = color
+        if name in element.attrib:
+            style.setdefault(name, element.attrib.pop(name))
+        if name in style:
+            style[name] = _both_themes(name, style[name])
     if element.tag in {"text", "tspan"}:
         _use_page_font(style)
     if style:
@@ -152,6 +153,14 @@ def _use_page_font(style: dict[str, str]) -> None:
     style.pop("font-family", None)
     if "font" in style:
         style["font-family"] = "inherit"  # behind `font`, which also sets the family
+
+
+def _both_themes(name: str, color: str) -> str:
+    """Return what a property says of a colour; old browsers, which do not know light-dark(), keep the first."""
+    light = _canonical(color)
+    if light in _COLORS or not re.fullmatch("#[0-9a-f]{6}", light) or (dark := on_dark(light)) == light:
+        return _COLORS.get(light, color)
+    return f"{light};{name}:light-dark({light},{dark})"
 
 
 @lru_cache

@@ -81,7 +81,10 @@ export const render = ({ model, el }) => {
   const cells = lines.map((line, row) => [...line.querySelectorAll("button")].map((cell, key) => {
     // Clicks of a pointer have been painted; those of keys and of a screen reader have not.
     cell.onclick = (event) => { if (!event.detail || painted !== cell) set(row, key, 1 - now.mask[row][key]); };
-    return Object.assign(cell, { entry: cell.querySelector(".live-entry"), weight: cell.querySelector(".live-number") });
+    // Its name is its own text, with words between the numbers that are not seen.
+    const [before, entry, between, weight] = cell.children;
+    [before.textContent, between.textContent] = filled(labels["live.cell"], { query: tokens[row], key: tokens[key], entry: "|", weight: "" }).split("|");
+    return Object.assign(cell, { entry, weight });
   }));
   const grid = find(".live-mask");
   let [brush, painted] = [null, null];
@@ -119,7 +122,6 @@ export const render = ({ model, el }) => {
       line.forEach((cell, key) => {
         cell.entry.textContent = entryOf(row, key);
         cell.weight.textContent = fixed(weights[key]);
-        cell.ariaLabel = name(row, key);
         cell.style.setProperty("--live-share", `${Math.round(60 * (weights[key] || 0))}%`);
         press(cell, now.mask[row][key] === 1);
       });

@@ -22,7 +22,6 @@ _ENCODER, _DECODER, _GUTTER = 1.12, 3.62, 2.37  # where the two columns run, and
 _WIDTH, _HEIGHT = 1.78, 0.33  # of a box, in inches
 _FIRST, _STEP = 1.45, 0.98  # the first sublayer's middle, and from one to the next
 _NORM = 0.46  # from a sublayer's middle to its norm's
-_SMALL = 9.0
 
 
 @plot
@@ -45,8 +44,8 @@ def whole_transformer(source: Sequence[str], given: Sequence[str], predicted: Se
     path = [start, (_ENCODER, memory), (_GUTTER, memory), (_GUTTER, cross), (_DECODER - _WIDTH / 2, cross)]
     arrow(axes, path, ORANGE, 2.4)
     label = f"{text('block.memory')} → K, V"
-    axes.text(_ENCODER - 0.4, memory + 0.06, label, ha="left", va="top", fontsize=_SMALL)
-    axes.text(_DECODER - 0.07, cross - 0.225, "Q", ha="right", va="center", fontsize=_SMALL)
+    axes.text(_ENCODER - 0.4, memory + 0.06, label, ha="left", va="top")
+    axes.text(_DECODER - 0.07, cross - 0.225, "Q", ha="right", va="center")
     output, softmax = end + 0.2, end + 0.72
     arrow(axes, [(_DECODER, end - 0.36), (_DECODER, output - _HEIGHT / 2)], INK, 1.6)
     _add_block(axes, _DECODER, output, "tied_output")
@@ -67,7 +66,7 @@ def _add_column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayer
     frame = FancyBboxPatch((x - 1.09, top), 2.18, bottom - top, boxstyle="round,pad=0,rounding_size=0.1",
                            facecolor="none", edgecolor=GREY, linewidth=1.2, linestyle="--")  # fmt: skip
     axes.add_patch(frame)
-    axes.text(x - 1.02, top + 0.1, f"{text(name)} × L", ha="left", va="center", fontsize=_SMALL)
+    axes.text(x - 1.02, top + 0.1, f"{text(name)} × L", ha="left", va="center")
     for number, sublayer in enumerate(sublayers):
         middle = _FIRST + number * _STEP
         norm, side = middle + _NORM, x + 1.0
@@ -81,7 +80,7 @@ def _add_column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayer
 
 
 def _add_block(axes: Axes, x: float, y: float, name: str) -> None:
-    box(axes, (x, y), (_WIDTH, _HEIGHT), text(f"block.{name}"), _FILLS[name], fontsize=_SMALL)
+    box(axes, (x, y), (_WIDTH, _HEIGHT), text(f"block.{name}"), _FILLS[name])
 
 
 _ACROSS = 2  # boxes a line: more would be too small on a phone

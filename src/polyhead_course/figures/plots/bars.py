@@ -25,7 +25,7 @@ def _probability_bars(
     for column, height, word in zip(columns, probs, words, strict=True):
         ink = GREY if word == "0" else INK
         axes.text(column, height + 0.02, word, color=ink, ha="center", va="bottom", fontsize=8.5)
-    axes.set_xticks(columns, tokens, fontsize=9, **look)
+    axes.set_xticks(columns, tokens, **look)
     axes.set(ylim=(0, 1.12), yticks=[0, 0.5, 1])
     axes.tick_params(length=0, pad=3, labelbottom=True)
     axes.spines["bottom"].set_color(GREY)
@@ -43,7 +43,7 @@ def cache_bars(kibibytes: Mapping[str, float]) -> Figure:
     longest = max(kibibytes.values())
     for row, size in enumerate(kibibytes.values()):
         axes.barh(row, size, height=0.62, color=BLUE)
-        axes.text(size + 0.02 * longest, row, f"{round(size, 4):g}", va="center", fontsize=9.5)
+        axes.text(size + 0.02 * longest, row, f"{round(size, 4):g}", va="center")
     axes.set_yticks(range(len(kibibytes)), list(kibibytes))
     axes.set(ylim=(len(kibibytes) - 0.5, -0.5), xlim=(0, 1.15 * longest), xticks=[])
     axes.spines["bottom"].set_visible(False)
@@ -120,10 +120,10 @@ def masked_row(before: Array, masked: Array, late: Array, tokens: Sequence[str])
             for key, weight in enumerate(arrays["before"]):
                 outline = Rectangle((key + 0.2, 0), 0.6, weight)
                 axes.add_patch(outline).set(facecolor="none", edgecolor=GREY, linestyle="--")
-        axes.set_title(text(f"row.{name}"), loc="left", y=1, pad=14, fontsize=10)
+        axes.set_title(text(f"row.{name}"), loc="left", y=1, pad=14)
         total = text("row.sum", number=f"{array.sum():.2f}")
-        axes.text(len(tokens) + 0.1, 0, total, va="bottom", fontsize=9.5)
-    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=9.5)
+        axes.text(len(tokens) + 0.1, 0, total, va="bottom")
+    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens)
     return figure
 
 
@@ -141,8 +141,8 @@ def blind_rows(answers: Mapping[str, Array], tokens: Sequence[str]) -> Figure:
         weights = to_array(row)
         words = ["NaN" if np.isnan(weight) else f"{weight:.2f}" for weight in weights]
         axes = _add_bars(figure, np.nan_to_num(weights), words, line * (height + 0.2), cell, height)
-        axes.text(-0.15, 0, name, ha="right", va="bottom", fontsize=9.5)
-    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=9)
+        axes.text(-0.15, 0, name, ha="right", va="bottom")
+    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens)
     if max(len(token.encode("utf-8")) for token in tokens) > 9:  # wider than a bar's place
         for tick in axes.get_xticklabels():
             tick.set(rotation=35, ha="right", rotation_mode="anchor")
@@ -160,6 +160,6 @@ def _add_bars(
         axes.add_patch(Rectangle((key + 0.2, 0), 0.6, weight, facecolor=BLUE))
         colour = ORANGE if word == "NaN" else INK
         axes.annotate(word, (key + 0.5, weight), xytext=(0, 1.5), textcoords="offset points", ha="center",
-                      va="bottom", fontsize=9, color=colour, annotation_clip=False)  # fmt: skip
+                      va="bottom", color=colour, annotation_clip=False)  # fmt: skip
     axes.tick_params(length=0, pad=3)
     return axes

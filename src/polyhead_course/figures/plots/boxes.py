@@ -22,9 +22,7 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def box(
-    axes: Axes, at: Point, size: Point, label: str, face: str, edge: str = FIXED_INK, fontsize: float = 9.5
-) -> None:
+def box(axes: Axes, at: Point, size: Point, label: str, face: str, edge: str = FIXED_INK) -> None:
     """Draw a rounded box with its middle `at` a point, and a label in it."""
     (x, y), (width, height) = at, size
     axes.add_patch(
@@ -33,7 +31,7 @@ def box(
             facecolor=face, edgecolor=edge, linewidth=1.0, zorder=3,
         )
     )  # fmt: skip
-    axes.text(x, y, label, ha="center", va="center", color=FIXED_INK, fontsize=fontsize, zorder=5)
+    axes.text(x, y, label, ha="center", va="center", color=FIXED_INK, zorder=5)
 
 
 def arrow(axes: Axes, points: Sequence[Point], colour: str, width: float) -> None:

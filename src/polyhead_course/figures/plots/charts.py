@@ -52,17 +52,15 @@ def decimal_ticks(axes: Axes) -> tuple[int, int]:
     return powers[0], powers[-1]
 
 
-def level_line(
-    axes: Axes, height: Number, name: str, end: Number, *, shift: int = 2, fontsize: Number = 9
-) -> None:
+def level_line(axes: Axes, height: Number, name: str, end: Number, *, shift: int = 2) -> None:
     """Draw a dotted line at a height; the label `line.<name>` ends at x = `end`, `shift` points above it."""
     axes.axhline(height, color=GREY, linestyle=":", linewidth=1.4)
-    end_label(axes, text(f"line.{name}"), (end, height), shift, fontsize)
+    end_label(axes, text(f"line.{name}"), (end, height), shift)
 
 
-def end_label(axes: Axes, label: str, point: tuple[Number, Number], shift: int, fontsize: Number = 9) -> None:
+def end_label(axes: Axes, label: str, point: tuple[Number, Number], shift: int) -> None:
     """Write a label that ends at a point, `shift` points above it; below it if that is negative."""
     axes.annotate(
         label, point, xytext=(0, shift), textcoords="offset points", ha="right",
-        va="top" if shift < 0 else "bottom", fontsize=fontsize,
+        va="top" if shift < 0 else "bottom",
     )  # fmt: skip

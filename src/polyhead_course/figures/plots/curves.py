@@ -45,8 +45,8 @@ def gradient_quantiles(head_dims: Sequence[int], sizes: Mapping[str, Array]) -> 
     power_ticks(axes, range(top, bottom - 1, -math.ceil((top - bottom) / 6)))
     axes.set_ylim(bottom - 0.3, top + 0.3)
     axes.set_xticks(places, [str(dim) for dim in head_dims])
-    axes.legend(loc="lower left", fontsize=9)
-    axes.text(0.025, 0.22, text("legend.quantiles"), transform=axes.transAxes, fontsize=9, va="bottom")
+    axes.legend(loc="lower left")
+    axes.text(0.025, 0.22, text("legend.quantiles"), transform=axes.transAxes, va="bottom")
     return figure
 
 
@@ -112,9 +112,9 @@ def removal_draws(panels: Mapping[int, Mapping[float, Array]], num_heads: Size) 
                 seeds.append(str(seed))
         axes.set_xticks(range(len(seeds)), seeds)
         axes.set_xlabel(text("axis.seed"))
-        axes.set_title(text("panel.heads_off", number=number, total=num_heads), fontsize=9.5)
+        axes.set_title(text("panel.heads_off", number=number, total=num_heads))
     columns[0].set(ylim=(-0.04, 1.04), ylabel=text("axis.right_letters"))
-    columns[0].legend(loc="upper left", bbox_to_anchor=(-0.1, -0.2), ncols=2, fontsize=9, handletextpad=0.2)
+    columns[0].legend(loc="upper left", bbox_to_anchor=(-0.1, -0.2), ncols=2, handletextpad=0.2)
     figure.subplots_adjust(wspace=0.08)
     return figure
 
@@ -149,7 +149,7 @@ def roofline(peak: Positive, bandwidth: Positive, batches: Sequence[Size], promp
         ((x,), (y,)), under = place([ratio]), ratio * bandwidth >= peak
         axes.plot(x, y, "o", color=ORANGE if under else BLUE)
         shift, side = ((0, -8), "center") if under else ((8, -4), "left")
-        axes.annotate(name, (x, y), shift, textcoords="offset points", ha=side, va="top", fontsize=9)
+        axes.annotate(name, (x, y), shift, textcoords="offset points", ha=side, va="top")
     decimal_ticks(axes)
     axes.set(xlim=(-0.3, 4), xticks=range(5), xticklabels=[f"{10**power:,}" for power in range(5)])
     return figure
@@ -173,7 +173,7 @@ def attention_cost(embed_dim: Size) -> Figure:
     axes.axvline(2 * embed_dim, color=GREY, linestyle=":", linewidth=1.4)
     axes.set(xlim=(0, lengths[-1]), ylim=(0, None))
     axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
-    axes.legend(loc="upper left", fontsize=9)
+    axes.legend(loc="upper left")
     return figure
 
 
@@ -197,5 +197,5 @@ def cache_memory(
     axes.set(xlim=(0, max(lengths) * 1.02), ylim=(0, None))
     ticks = [length for length in lengths if length > max(lengths) / 8]  # labels that do not overlap
     axes.set_xticks(ticks, [f"{length:,}" for length in ticks])
-    axes.legend(loc="upper left", fontsize=9)
+    axes.legend(loc="upper left")
     return figure

@@ -22,15 +22,18 @@ P = ParamSpec("P")
 # A tensor, an array or a nested list of numbers; `to_array` reads any of them.
 Array: TypeAlias = object
 _LOCK = threading.RLock()
-# INK is black, which the site replaces by the theme's text colour. FIXED_INK and FIXED_PAPER stay as they
-# are, on coloured cells.
+# The site replaces INK by the theme's text colour; FIXED_INK and FIXED_PAPER are for text on coloured cells,
+# which in the dark are inverted with them.
 INK, FIXED_INK, FIXED_PAPER = "#000000", "#141414", "#fdfdfd"
 BLUE, ORANGE, GREY = "#3182bd", "#e6730b", "#7f7f7f"
+# In points. On a phone a figure is shrunk to 376 pixels: up to 4.9 inches wide it keeps texts of 10 pixels.
+TEXT_SIZE = 9.5
 _STYLE: dict[str, Any] = {
     "svg.hashsalt": "polyhead",
     "svg.fonttype": "none",
     "text.parse_math": False,  # labels are plain text: $ does not start a formula
     "font.sans-serif": ["DejaVu Sans"],
+    "font.size": TEXT_SIZE,
     "axes.titlesize": 10.0,
     "axes.spines.top": False,
     "axes.spines.right": False,

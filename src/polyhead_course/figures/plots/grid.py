@@ -40,7 +40,7 @@ def add_grid(
         ValueError: `rows` has not one label for each row, or `columns` for each column.
     """
     height, width = faces.shape
-    edge, line, fontsize = (GREY, 0.8, 9.0) if cell_texts is None else (FIXED_PAPER, 1.0, 10.0)
+    edge, line = (GREY, 0.8) if cell_texts is None else (FIXED_PAPER, 1.0)
     axes = figure.add_axes((left, 1 - top - height * cell, width * cell, height * cell))
     axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
@@ -49,14 +49,14 @@ def add_grid(
         axes.add_patch(square).set_clip_on(False)
         if cell_texts is not None:
             red, green, blue = to_rgb(face)
-            ink = FIXED_PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else FIXED_INK
+            ink = FIXED_PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.52 else FIXED_INK
             content = format(cell_texts[row, column], number_format)
-            axes.text(column + 0.5, row + 0.5, content, ha="center", va="center", color=ink, fontsize=9.5)
+            axes.text(column + 0.5, row + 0.5, content, ha="center", va="center", color=ink)
     if rows:
-        axes.set_yticks(np.arange(height) + 0.5, rows, fontsize=fontsize)
+        axes.set_yticks(np.arange(height) + 0.5, rows)
     if columns:
         axes.xaxis.tick_top()
-        axes.set_xticks(np.arange(width) + 0.5, columns, fontsize=fontsize)
+        axes.set_xticks(np.arange(width) + 0.5, columns)
     if turn:
         for tick in axes.get_xticklabels():
             tick.set(rotation=turn, ha="left", va="center" if turn > 45 else "bottom", rotation_mode="anchor")
@@ -82,11 +82,11 @@ def colormap_colours(name: str, positions: np.ndarray) -> np.ndarray:
     return np.array([[to_hex(face) for face in row] for row in colormaps[name](positions)])
 
 
-def add_colour_key(axes: Axes, faces: Mapping[str, str], below: float, fontsize: int | float = 9.5) -> None:
+def add_colour_key(axes: Axes, faces: Mapping[str, str], below: float) -> None:
     """Add a legend of cells under a grid: a face for each label, none where it is empty."""
     handles = [
         Patch(facecolor=face or "none", edgecolor=GREY if face else "none", linewidth=0.8, label=label)
         for label, face in faces.items()
     ]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -below), borderpad=0, borderaxespad=0,
-                handlelength=1.2, handleheight=1.2, fontsize=fontsize)  # fmt: skip
+                handlelength=1.2, handleheight=1.2)  # fmt: skip

@@ -84,7 +84,7 @@ def memory_order(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
         top = number * (cell + 0.42)
         label = text(f"memory.{name}")
         label = f"{text('memory.head')} · {label}" if number else label
-        figure.text(0, 1.06 - top, label, va="bottom", fontsize=10)
+        figure.text(0, 1.06 - top, label, va="bottom")
         faces = np.array(HEAD_COLOURS)[heads.numpy()][None]
         add_grid(figure, faces, cell=cell, top=top, cell_texts=numbers.numpy()[None])
     return figure
@@ -110,8 +110,8 @@ def tokens_seen(
         faces = np.where(seen.cpu().numpy(), colours, "none")
         top = number * (num_heads * cell + 0.75)
         axes = add_grid(figure, faces, cell=cell, top=top, rows=rows, columns=columns)
-        axes.set_title(text(f"memory.{name}"), loc="left", fontsize=10, pad=22)
-    figure.text(num_tokens * cell + 0.1, 1.05, text("axis.token_number"), va="bottom", fontsize=9)
+        axes.set_title(text(f"memory.{name}"), loc="left", pad=22)
+    figure.text(num_tokens * cell + 0.1, 1.05, text("axis.token_number"), va="bottom")
     return figure
 
 
@@ -167,7 +167,7 @@ def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str])
                 colour = BLUE if key else GREY
                 axes.plot([0, 1], [query, key], color=colour, alpha=float(weight), linewidth=2.2)
         for row, token in enumerate(tokens):
-            axes.text(-0.05, row, token, ha="right", va="center", fontsize=9)
-            axes.text(1.05, row, token, ha="left", va="center", fontsize=9)
+            axes.text(-0.05, row, token, ha="right", va="center")
+            axes.text(1.05, row, token, ha="left", va="center")
         axes.set_title(name, y=1, pad=6)
     return figure

@@ -80,9 +80,9 @@ def residual_stream() -> Figure:
         top, end = (_BUNDLE_TOP + (2 * layer + part) * _SUBLAYER_STEP for part in (0.1, 1.85))
         axes.plot([3.3, 3.38, 3.38, 3.3], [top, top, end, end], color=GREY, linewidth=1.2)
         label = text("layer.number", number=layer + 1)
-        axes.text(3.5, (top + end) / 2, label, va="center", fontsize=9.5)
+        axes.text(3.5, (top + end) / 2, label, va="center")
     total = " + ".join(["x", *(f"u{subscript(number + 1)}" for number in range(count))])
-    axes.text(0.2, bottom + 0.17, total, va="center", fontsize=9.5)
+    axes.text(0.2, bottom + 0.17, total, va="center")
     return figure
 
 
@@ -99,7 +99,7 @@ def _reading_sublayer(axes: Axes, number: int, bottom: float) -> None:
     _strand(axes, number + 1, writes, bottom, colour)
     box(axes, (_BOX, middle), (1.5, 0.34), text(f"block.{name}"), fill)
     label = f"u{subscript(number + 1)}"
-    axes.text((x + _BOX) / 2, writes + 0.02, label, ha="center", va="top", fontsize=9.5)
+    axes.text((x + _BOX) / 2, writes + 0.02, label, ha="center", va="top")
 
 
 def _strand(axes: Axes, place: int, top: float, bottom: float, colour: str) -> None:
@@ -132,7 +132,7 @@ def concat_blocks(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
         arrow(axes, [(_WIDE / 2, input_y + height), (middle, heads_y - 0.16)], GREY, 1.2)
         arrow(axes, [(middle, heads_y + 0.16), (middle, concat_y)], GREY, 1.2)
         label = text("title.head", number=number)
-        box(axes, (middle, heads_y), (part - 0.04, 0.32), label, face, fontsize=8.5)
+        box(axes, (middle, heads_y), (part - 0.02, 0.32), label, face)
         _add_note(axes, (middle, concat_y + height + 0.16), f"O⁽{superscript(number)}⁾", size=11.5)
         block = right + 0.5 * _WIDE, input_y + middle
         axes.text(*block, f"W_O⁽{superscript(number)}⁾", ha="center", va="center", color=FIXED_INK,

@@ -31,7 +31,7 @@ def loss_curves(stored: Sequence[float], own: Sequence[float], guessing: Positiv
     level_line(axes, round(math.log10(guessing), 2), "guessing", len(stored))
     low, high = decimal_ticks(axes)
     axes.set(xlim=(0, len(stored)), ylim=(low, high + 0.1))
-    axes.legend(loc="lower left", fontsize=9)
+    axes.legend(loc="lower left")
     _add_warm_up(axes, warm_up)
     return figure
 
@@ -41,7 +41,7 @@ def _add_warm_up(axes: Axes, steps: int) -> None:
     axes.axvspan(0, steps, color=GREY, alpha=0.18, linewidth=0)
     axes.annotate(
         text("band.warm_up"), (steps, axes.get_ylim()[1]), ha="left", va="top",
-        xytext=(4, -2), textcoords="offset points", fontsize=9,
+        xytext=(4, -2), textcoords="offset points",
     )  # fmt: skip
 
 
@@ -70,11 +70,11 @@ def leak_losses(
             label=text("curve.one_by_one"),
         )  # fmt: skip
         end = len(training) - 1
-        level_line(axes, guessing, "guessing", end, fontsize=8.5)
+        level_line(axes, guessing, "guessing", end)
         axes.set_ylabel(text("axis.loss"))
         highest = max(highest, training.max(), generation.max())
     panels[0].set_ylim(0, 1.1 * highest)
-    panels[0].legend(loc="upper right", fontsize=9)
+    panels[0].legend(loc="upper right")
     return figure
 
 
@@ -109,7 +109,7 @@ def loss_of_runs(
     if guessing is not None:
         level_line(axes, round(guessing, 2), "guessing", int(steps[-1]))
     axes.set(xlim=(0, None), ylim=(0, None))
-    axes.legend(loc="best", fontsize=9)
+    axes.legend(loc="best")
     return figure
 
 
@@ -128,5 +128,5 @@ def view_losses(transposed: Array, viewed: Array, every: Size = 1, guess: Positi
     if guess is not None:
         level_line(axes, round(guess, 2), "guessing", int(steps[-1]))
     axes.set(xlim=(0, None), ylim=(0, None))
-    axes.legend(loc="best", fontsize=9)
+    axes.legend(loc="best")
     return figure

@@ -26,7 +26,7 @@ def masks(panels: Mapping[str, Tensor], tokens: Sequence[str]) -> Figure:
     >>> masks({"causal": torch.ones(3, 3).bool().tril()}, ["a", "b", "c"])
     <polyhead_course.figures.plots.Drawing>
     """
-    size, cell = len(tokens), 0.235 if len(panels) < 4 else 0.145
+    size, cell = len(tokens), 0.235 if len(panels) < 4 else 0.135
     figure, turn = inch_figure(), 60 if max(map(len, tokens)) > 2 else 0
     for number, (name, mask) in enumerate(panels.items()):
         faces = np.where(mask.cpu(), BLUE, "none")
@@ -71,13 +71,13 @@ def three_uses(
     ):
         faces, columns = np.where(mask.cpu(), BLUE, "none"), labels[keys]
         axes = add_grid(figure, faces, cell=cell, left=left, rows=labels[queries], columns=columns)
-        axes.set_ylabel(text(f"use.{queries}_asks"), fontsize=8.5, labelpad=2)
+        axes.set_ylabel(text(f"use.{queries}_asks"), labelpad=2)
         # A figure's text keeps its place whatever the size of its axes: the lines of all panels are level.
         middle = left + len(columns) * cell / 2
         figure.text(middle, 1.85, text(f"use.{use}"), ha="center", va="top")
-        figure.text(middle, 1.25, text(f"use.{keys}_answers"), ha="center", fontsize=8.5)
+        figure.text(middle, 1.25, text(f"use.{keys}_answers"), ha="center")
         hidden = text("use.mask", name=text(f"mask.{hides}"))
-        figure.text(middle, 0.75 - bottom, hidden, ha="center", fontsize=8.5)
+        figure.text(middle, 0.75 - bottom, hidden, ha="center")
         left += len(columns) * cell + 0.62  # the gap holds the labels of the rows
     return figure
 
@@ -153,13 +153,13 @@ def future_grids(moved: Mapping[str, Mapping[str, Array]]) -> Figure:
             axes = add_grid(figure, faces, cell=cell, left=number * (len(matrix) * cell + 0.3), top=top,
                             rows=() if number else places, columns=() if top else places)  # fmt: skip
             title = f"{'' if number else text(f'model.{name}')}\n{text(f'mode.{mode}')}"
-            axes.set_title(title, loc="left", y=1, pad=6 if top else 20, fontsize=9.5)
+            axes.set_title(title, loc="left", y=1, pad=6 if top else 20)
             if not number:
-                axes.set_ylabel(text("axis.changed"), fontsize=9)
+                axes.set_ylabel(text("axis.changed"))
                 first = axes
-        axes.set_xlabel(text("axis.moved"), fontsize=9)
+        axes.set_xlabel(text("axis.moved"))
         top += len(matrix) * cell + 0.62
-    add_colour_key(first, {text("key.moved"): BLUE, text("key.leak"): ORANGE}, below=0.16, fontsize=9)
+    add_colour_key(first, {text("key.moved"): BLUE, text("key.leak"): ORANGE}, below=0.16)
     return figure
 
 
@@ -179,6 +179,6 @@ def window_reach(reaches: Sequence[Bool[Tensor, "length length"]]) -> Figure:
     for number, reach in enumerate(reaches, start=1):
         faces = np.select([before.numpy(), reach.numpy()], [BLUE, ORANGE], "none")
         axes = add_grid(figure, faces, cell=cell, left=(number - 1) * (length + 1.5) * cell)
-        axes.set_title(text("panel.layers", number=number), fontsize=9.5)
+        axes.set_title(text("panel.layers", number=number))
         before = reach
     return figure

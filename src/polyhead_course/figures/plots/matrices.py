@@ -56,8 +56,8 @@ def heatmap(
 
 # Each line of `five_steps`: its steps, the matrices with signs between them, the side of a cell in inches.
 _LINES = (
-    (("project",), "X → Q K V", 0.26),
-    (("dot",), "Q × Kᵀ = QKᵀ", 0.26),
+    (("project",), "X → Q K V", 0.22),
+    (("dot",), "Q × Kᵀ = QKᵀ", 0.22),
     (("scale", "softmax"), "S → A", 0.36),
     (("weighted_sum",), "A × V = O", 0.36),
 )
@@ -100,7 +100,7 @@ def five_steps(
     figure, top = inch_figure(), 0.0
     for steps, formula, cell in _LINES:
         names = [text(f"step.{step}") for step in steps]
-        figure.text(_LINE_LEFT, 1 - top, " · ".join(names), fontsize=10.5, va="center")
+        figure.text(_LINE_LEFT, 1 - top, " · ".join(names), va="center")
         top += _HEADING
         left, middle = 0.0, 1 - top - len(tokens) * cell / 2
         for symbol in formula.split():
@@ -122,10 +122,10 @@ def _add_step(figure: Figure, symbol: str, array: np.ndarray, **look: Any) -> Ax
     faces = matrix_colours(array, 1.0 if symbol == "A" else None)
     number_format = f"z.{_DECIMALS.get(symbol, 0)}f"
     axes = add_grid(figure, faces, cell_texts=array, number_format=number_format, **look)
-    axes.tick_params(axis="y", labelsize=8.5)
+    axes.tick_params(axis="y")
     name = text(f"title.{_TITLE_KEYS[symbol]}") + " " if symbol in _TITLE_KEYS else ""
     formula = "S = QKᵀ / √d_k" if symbol == "S" else symbol
-    _add_title(axes, name + formula, above=4, fontsize=9)
+    _add_title(axes, name + formula, above=4)
     return axes
 
 
@@ -199,8 +199,8 @@ def cross_heads(weights: Array, source: Sequence[str], target: Sequence[str]) ->
             rows=target, columns=source,
         )  # fmt: skip
         _add_title(axes, text("title.head", number=number + 1), above=36)
-        axes.set_ylabel(text("axis.written"), fontsize=9, labelpad=2)
-        axes.set_xlabel(text("axis.read"), fontsize=9, labelpad=4)
+        axes.set_ylabel(text("axis.written"), labelpad=2)
+        axes.set_xlabel(text("axis.read"), labelpad=4)
         axes.xaxis.set_label_position("top")
     return figure
 
@@ -224,8 +224,8 @@ def translation_weights(weights: Array, source: Sequence[str], target: Sequence[
         rows=[token.replace(" ", "␣") for token in target], columns=source, turn=90,
     )  # fmt: skip
     _add_title(axes, text("cross_attention"), above=72)
-    axes.set_ylabel(text("axis.written"), fontsize=9, labelpad=6)
-    axes.set_xlabel(text("axis.read"), fontsize=9)
+    axes.set_ylabel(text("axis.written"), labelpad=6)
+    axes.set_xlabel(text("axis.read"))
     return figure
 
 
@@ -261,8 +261,8 @@ def head_atlas(kinds: Sequence[Sequence[str]]) -> Figure:
             rows=[str(head) for head in range(len(heads))],
             columns=[str(start + layer) for layer in range(faces.shape[1])],
         )  # fmt: skip
-        axes.set_ylabel(text("axis.head"), fontsize=9)
-        axes.set_xlabel(text("axis.layer"), fontsize=9)
+        axes.set_ylabel(text("axis.head"))
+        axes.set_xlabel(text("axis.layer"))
         axes.xaxis.set_label_position("top")
         top += len(heads) * cell + 0.58  # inches: for the next table's labels
     for number, kind in enumerate(kind for kind in HEAD_KINDS if counts[kind]):
@@ -271,7 +271,7 @@ def head_atlas(kinds: Sequence[Sequence[str]]) -> Figure:
         below = top - 0.42 + 0.28 * line
         key = add_grid(figure, face, cell=0.22, left=1.95 * place, top=below, cell_texts=mark)
         name = text("head.count", kind=text(f"head.{kind}"), number=counts[kind])
-        key.text(1.3, 0.5, name, va="center", fontsize=9)
+        key.text(1.3, 0.5, name, va="center")
     return figure
 
 

@@ -40,7 +40,7 @@ def two_blocks() -> Figure:
         for number, (y, label) in enumerate(zip(_ROWS, labels, strict=True)):
             if label:
                 new = name == "Qwen3" and number != 5
-                box(axes, (x, y), (2.0, 0.34), label, _NEW if new else _SAME, fontsize=9.0)
+                box(axes, (x, y), (2.0, 0.34), label, _NEW if new else _SAME)
     return figure
 
 
@@ -69,7 +69,7 @@ def cache_kinds() -> Figure:
             box(axes, (left + 0.54, 1.95), (0.7, 0.24), "c, kᵣ", _NEW)
     for x, face, key in ((0.1, _NEW, "key.cached"), (2.1, "none", "key.rebuilt")):
         _cell(axes, (x + 0.12, 2.38), "", face)
-        axes.text(x + 0.3, 2.38, text(key), va="center", fontsize=9)
+        axes.text(x + 0.3, 2.38, text(key), va="center")
     return figure
 
 
@@ -79,7 +79,7 @@ def _cell(axes: Axes, at: Point, label: str, face: str) -> None:
     corner = at[0] - 0.12, at[1] - 0.12
     axes.add_patch(Rectangle(corner, 0.24, 0.24, facecolor=face, edgecolor=edge, linestyle=style, zorder=3))
     colour = INK if face == "none" else FIXED_INK
-    axes.text(*at, label, ha="center", va="center", fontsize=9.5, color=colour, zorder=5)
+    axes.text(*at, label, ha="center", va="center", color=colour, zorder=5)
 
 
 @plot
@@ -95,18 +95,18 @@ def flash_tiles() -> Figure:
         face = ORANGE if place == 5 else BLUE if place < 5 else "none"
         corner = 0.55 + 0.42 * column, 0.45 + 0.42 * row
         axes.add_patch(Rectangle(corner, 0.38, 0.38, facecolor=face, edgecolor=GREY))
-    axes.text(1.37, 0.25, text("title.keys"), ha="center", va="center", fontsize=9.5)
-    axes.text(0.4, 1.06, text("title.queries"), ha="center", va="center", fontsize=9.5, rotation=90)
+    axes.text(1.37, 0.25, text("title.keys"), ha="center", va="center")
+    axes.text(0.4, 1.06, text("title.queries"), ha="center", va="center", rotation=90)
     faces = {"done": BLUE, "now": ORANGE, "next": "none"}
     for row, (key, face) in enumerate(faces.items()):
         axes.add_patch(Rectangle((2.45, 0.55 + 0.4 * row), 0.22, 0.22, facecolor=face, edgecolor=GREY))
-        axes.text(2.77, 0.66 + 0.4 * row, text(f"key.tile_{key}"), va="center", fontsize=9.5)
+        axes.text(2.77, 0.66 + 0.4 * row, text(f"key.tile_{key}"), va="center")
     first = 0.85, "S: ln 2, ln 4\nv: 7, 0", "m = ln 4\nℓ = 1.5\no = 3.5"
     for x, tile, state in (first, (3.1, "S: ln 8\nv: 7", "m = ln 8\nℓ = 1.75\no = 8.75")):
         box(axes, (x, 2.15), (1.35, 0.5), tile, _SAME)
         arrow(axes, [(x, 2.4), (x, 2.58)], GREY, 1.5)
         box(axes, (x, 2.9), (1.35, 0.64), state, _NEW)
     arrow(axes, [(1.53, 2.9), (2.42, 2.9)], INK, 1.6)
-    axes.text(1.97, 2.76, "ℓ, o × ½", ha="center", va="center", fontsize=9.5)
+    axes.text(1.97, 2.76, "ℓ, o × ½", ha="center", va="center")
     axes.text(3.85, 2.9, "o / ℓ = 5", va="center")
     return figure

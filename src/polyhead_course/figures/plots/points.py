@@ -71,7 +71,7 @@ def weighted_sums(
     low, high = shown.min(axis=0), shown.max(axis=0)
     axes.set(xlim=(low[0] - 0.9, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
     axes.set(**{f"{axis}label": text(name) for axis, name in zip("xy", axis_names, strict=False)})
-    axes.legend(loc="center left", bbox_to_anchor=(0, 1.06), ncol=3, fontsize=9, columnspacing=0.8)
+    axes.legend(loc="center left", bbox_to_anchor=(0, 1.06), ncol=3, columnspacing=0.8)
     return figure
 
 
@@ -104,7 +104,7 @@ def wish_and_hull(values: Array, wish: Array, tokens: Sequence[str]) -> Figure:
     axes.set(xlim=(low[0] - 0.4, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.5))
     axes.set_xlabel(text("axis.red"))
     axes.set_ylabel(text("axis.blue"))
-    axes.legend(loc="center left", bbox_to_anchor=(0, 1.08), ncol=3, fontsize=9, columnspacing=0.8)
+    axes.legend(loc="center left", bbox_to_anchor=(0, 1.08), ncol=3, columnspacing=0.8)
     return figure
 
 
@@ -133,7 +133,7 @@ def keys_and_query(keys: Array, query: Array, tokens: Sequence[str]) -> Figure:
     axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linestyle=":", linewidth=1.4))
     axes.annotate("", tuple(arrow), (0, 0), arrowprops={"arrowstyle": "-|>", "color": ORANGE, "linewidth": 2})
     label = text("point.query_of", token=tokens[-1])
-    axes.annotate(label, (0, 0), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
+    axes.annotate(label, (0, 0), xytext=(0, 8), textcoords="offset points", ha="center")
     axes.scatter(points[:, 0], points[:, 1], s=55, color=BLUE, zorder=3)
     for token, point in zip(tokens, points, strict=True):
         across = "center" if abs(point[0]) < 0.5 else "left" if point[0] > 0 else "right"

@@ -93,8 +93,8 @@ def rotary_arrows(
         start = _add_vector(axes, query, BLUE, f"q{subscript(at)}", reach)
         end = _add_vector(axes, key, ORANGE, f"k{subscript(to)}", reach)
         _add_angle(axes, start, end, reach)
-        axes.set_title(text("clock.turn", degrees=turn), fontsize=10)
-        axes.text(0, -1.1 * reach, f"q · k = {query @ key:z.2f}", ha="center", va="top", fontsize=10)
+        axes.set_title(text("clock.turn", degrees=turn))
+        axes.text(0, -1.1 * reach, f"q · k = {query @ key:z.2f}", ha="center", va="top")
     figure.subplots_adjust(left=0, right=1, wspace=0.05)
     return figure
 
@@ -117,7 +117,7 @@ def _add_angle(axes: Axes, one: float, other: float, reach: float) -> None:
     middle = np.radians((start + end) / 2)
     axes.text(
         0.52 * reach * np.cos(middle), 0.52 * reach * np.sin(middle), f"{abs(turn):.0f}°",
-        ha="center", va="center", fontsize=10,
+        ha="center", va="center",
     )  # fmt: skip
 
 
@@ -135,14 +135,14 @@ def score_terms(panels: Mapping[str, Array]) -> Figure:
     for number, (name, panel) in enumerate(panels.items()):
         matrix, (line, column) = to_array(panel), divmod(number, 3)
         size, faces = len(matrix), signed_colours(matrix)
-        axes = add_grid(figure, faces, cell=1.36 / size, left=column * 1.56, top=line * 1.78)
+        axes = add_grid(figure, faces, cell=1.3 / size, left=column * 1.48, top=line * 1.72)
         for square in axes.patches:
             square.set(linewidth=0.4, edgecolor=GREY)
         for query in range(2, size):
             axes.patches[query * size + query - 2].set(edgecolor=INK, linewidth=1.5, zorder=3)
-        axes.set_title(text(f"panel.{name}"), loc="left", fontsize=9.5, pad=4, color=INK)
-    figure.axes[0].set_ylabel(text("axis.query_position"), fontsize=9)
-    figure.axes[0].set_xlabel(text("axis.key_position"), fontsize=9)
+        axes.set_title(text(f"panel.{name}"), loc="left", pad=4, color=INK)
+    figure.axes[0].set_ylabel(text("axis.query_position"))
+    figure.axes[0].set_xlabel(text("axis.key_position"))
     return figure
 
 
@@ -170,5 +170,5 @@ def echoes(runs: Mapping[str, Array], every: Size, trained: Size) -> Figure:
         axes.plot(places, heights, color=colour, linestyle=style, linewidth=width, label=label)
     axes.axvspan(0, trained, color=GREY, alpha=0.18, linewidth=0)
     axes.set(xlim=(0, None), ylim=(0, 1.04))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=9)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
     return figure

@@ -38,10 +38,10 @@ def one_query(weights: Sequence[float], tokens: Sequence[str], query: int = -1) 
         if weight:
             color = ORANGE if number > place else BLUE
             axes.plot([middle, end[0]], [0.62, end[1]], color=color, linewidth=12 * weight, zorder=1)
-        box(axes, (middle, 0.45), size, token, _INPUT, fontsize=8.5)
-        axes.text(middle, 0.12, f"{weight:.2f}", ha="center", va="center", color=INK, fontsize=10)
-    box(axes, end, size, tokens[place], _OUTPUT, fontsize=8.5)
-    axes.text(end[0] - 0.6 * pitch, end[1], text("query"), ha="right", va="center", color=INK, fontsize=10)
+        box(axes, (middle, 0.45), size, token, _INPUT)
+        axes.text(middle, 0.12, f"{weight:.2f}", ha="center", va="center", color=INK)
+    box(axes, end, size, tokens[place], _OUTPUT)
+    axes.text(end[0] - 0.6 * pitch, end[1], text("query"), ha="right", va="center", color=INK)
     return figure
 
 
@@ -63,16 +63,16 @@ def crossing(weights: Array, source: Sequence[str], target: Sequence[str], numbe
     for y, tokens, face in ((above, target, _OUTPUT), (below, source, _INPUT)):
         for number, token in enumerate(tokens):
             middles[y, number] = pitch * (number + (columns - len(tokens) + 1) / 2)
-            box(axes, (middles[y, number], y), (0.5, 0.32), token, face, fontsize=10.0)
+            box(axes, (middles[y, number], y), (0.5, 0.32), token, face)
     for y, use in ((0.1, "target_asks"), (bottom + 0.15, "source_answers")):
-        axes.text(width / 2, y, text(f"use.{use}"), ha="center", va="center", color=INK, fontsize=9)
+        axes.text(width / 2, y, text(f"use.{use}"), ha="center", va="center", color=INK)
     for (query, key), weight in np.ndenumerate(to_array(weights)):
         ends, colour = (middles[above, query], middles[below, key]), (BLUE, ORANGE)[query % 2]
         if weight > 0.01:
             axes.plot(ends, (above, below), color=colour, linewidth=9 * weight, zorder=0)
         if numbers:
             label, y = f"{target[query]}  {weight:.3f}", below + 0.3 + 0.2 * query
-            axes.text(ends[1], y, label, ha="center", va="center", color=INK, fontsize=9)
+            axes.text(ends[1], y, label, ha="center", va="center", color=INK)
     return figure
 
 
@@ -95,8 +95,8 @@ def shifted_tokens(tokens: Sequence[str]) -> Figure:
     middles = [(number + 0.5) * _TOKEN_STEP for number in range(size)]
     half = _TOKEN_SIZE[1] / 2
     for x, token, target in zip(middles, tokens, tokens[1:], strict=False):
-        box(axes, (x, _TARGETS_ROW), _TOKEN_SIZE, target, _OUTPUT, fontsize=9.0)
-        box(axes, (x, _INPUTS_ROW), _TOKEN_SIZE, token, _INPUT, fontsize=9.0)
+        box(axes, (x, _TARGETS_ROW), _TOKEN_SIZE, target, _OUTPUT)
+        box(axes, (x, _INPUTS_ROW), _TOKEN_SIZE, token, _INPUT)
         arrow(axes, [(x, _INPUTS_ROW - half), (x, _TARGETS_ROW + half)], INK, 1.4)
     for x, after in itertools.pairwise(middles):
         ends = (x + 0.12, after - 0.12), (_TARGETS_ROW + half, _INPUTS_ROW - half)
@@ -126,12 +126,12 @@ def decode_timeline(tokens: Sequence[str], num_prompt: Size) -> Figure:
         x = (step + 0.5) * column
         inputs = tokens[:num_prompt] if step == 0 else [tokens[num_prompt + step - 1]]
         axes.text(x, 0.12, text("step.prefill" if step == 0 else "step.decode"), ha="center", va="center")
-        box(axes, (x, 0.5), (wide, 0.32), tokens[num_prompt + step], _OUTPUT, fontsize=9.0)
-        box(axes, (x, 1.05), (wide, 0.34), text("block.model"), _MODEL, fontsize=9.0)
+        box(axes, (x, 0.5), (wide, 0.32), tokens[num_prompt + step], _OUTPUT)
+        box(axes, (x, 1.05), (wide, 0.34), text("block.model"), _MODEL)
         arrow(axes, [(x, 0.88), (x, 0.66)], INK, 1.4)
         arrow(axes, [(x, 1.44), (x, 1.22)], INK, 1.4)
         for number, token in enumerate(inputs):
-            box(axes, (x, 1.6 + 0.36 * number), (wide, 0.32), token, _INPUT, fontsize=9.0)
+            box(axes, (x, 1.6 + 0.36 * number), (wide, 0.32), token, _INPUT)
         if step + 1 < steps:
             between, after = (step + 1) * column, x + column - wide / 2
             arrow(axes, [(x + wide / 2, 0.5), (between, 0.5), (between, 1.6), (after, 1.6)], GREY, 1.3)
@@ -139,7 +139,7 @@ def decode_timeline(tokens: Sequence[str], num_prompt: Size) -> Figure:
     for number, (face, key) in enumerate(((ORANGE, "key.computed"), (BLUE, "key.cached"))):
         y = bottom + 0.52 + 0.24 * number
         _add_key(axes, (0.2, y - _SIDE / 2), face)
-        axes.text(0.2 + 1.6 * _SIDE, y, text(key), va="center", fontsize=9)
+        axes.text(0.2 + 1.6 * _SIDE, y, text(key), va="center")
     return figure
 
 
@@ -171,7 +171,7 @@ def beam_tree(start: str, levels: Sequence[Sequence[tuple[int, str, float, bool]
     wide = min(column - 0.25, 0.95)
     figure, axes = canvas((len(levels) + 1) * column, tallest * row)
     places = [[tallest * row / 2]]
-    box(axes, (column / 2, places[0][0]), (wide, 0.34), start, _INPUT, fontsize=9.0)
+    box(axes, (column / 2, places[0][0]), (wide, 0.34), start, _INPUT)
     best = _best_path(levels)
     for number, level in enumerate(levels, start=1):
         x, gap = (number + 0.5) * column, tallest * row / len(level)
@@ -183,7 +183,7 @@ def beam_tree(start: str, levels: Sequence[Sequence[tuple[int, str, float, bool]
             arrow(axes, ends, colour, width)
             face = _OUTPUT if on_best else _INPUT if kept else "#eeeeee"
             edge = FIXED_INK if kept else GREY
-            box(axes, (x, y), (wide, 0.34), f"{token}  {round(prob, 4):.2f}", face, edge, fontsize=9.0)
+            box(axes, (x, y), (wide, 0.34), f"{token}  {round(prob, 4):.2f}", face, edge)
     return figure
 
 

@@ -52,6 +52,8 @@
     [...list.children].forEach((choice, number) => {
       const text = paragraph(choice);
       const input = make("input", { type: "radio", name: id, value: number + 1 });
+      // Some programs read no name out of a formula.
+      if (![...text.childNodes].some((each) => each.localName !== "math" && each.textContent.trim())) input.ariaLabel = text.textContent.trim();
       text.append(make("label", {}, input, make("span", {}, ...text.childNodes)));
     });
     const title = titleOf(question.querySelector(".admonition-title"));
