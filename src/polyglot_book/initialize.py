@@ -32,7 +32,7 @@ _NAMES = re.compile(r"\\?[A-Za-z0-9_]+|[-+=<>^]")
 _TOC_ENTRY = re.compile(
     r"""^(\s*(?:- +)?(?:root|file|glob): +(?:[>|]-?\s+)?["']?)([^"'#\s]+)""", re.MULTILINE
 )
-_SHOWN = re.compile(r"(?!\.|_build$|_toc|_config|README|CHANGELOG|LICENSE)")
+_SHOWN = re.compile(r"(?!\.|_build$|_toc|_config|polyglot\.yml|README|CHANGELOG|LICENSE)")
 Report = Callable[[str], None]
 
 
