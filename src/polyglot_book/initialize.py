@@ -275,7 +275,7 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
     for path in moved:
         (home / path.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
         path.rename(home / path.relative_to(root))
-    report(f"{len(moved)} pages moved to {folder}/{code}/")
+    report(f"{len(moved)} pages moved to {home.relative_to(root).as_posix()}/")
     for above in sorted({above for path in moved for above in path.parents if above.is_relative_to(root)}):
         # Figures, data and other files that pages name by relative paths.
         for path in sorted(above.iterdir()):
@@ -293,7 +293,7 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
 
         def prefixed(match: re.Match[str]) -> str:
             is_page = re.sub(r"\.(md|ipynb)$", "", match[2]) in stems or "glob:" in match[1]
-            return f"{match[1]}{folder}/{code}/{match[2]}" if is_page else match[0]
+            return f"{match[1]}{home.relative_to(root).as_posix()}/{match[2]}" if is_page else match[0]
 
         write_atomically(toc, _TOC_ENTRY.sub(prefixed, toc.read_text(encoding="utf-8")).encode())
         report(f"{toc.name}: the new paths of the pages")
@@ -365,7 +365,7 @@ def _begin(book: Book, code: str, pages: Path | None, report: Report) -> None:
 
 def _extend_toc(book: Book, toc: Path, language: Language) -> None:
     """Add the pages of a language to the table of contents, in the order and form of the reference's."""
-    prefix, new = (f"{book.folder}/{each}/" for each in (book.reference.code, language.code))
+    prefix, new = (f"{book.relative(book.notebooks_dir(each.code))}/" for each in (book.reference, language))
 
     def translated(value: Any) -> Any:
         if isinstance(value, list):

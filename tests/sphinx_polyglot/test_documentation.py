@@ -30,6 +30,8 @@ def test_it_builds_in_both_languages(documentation: Built) -> None:
         assert page.css_first("a.navbar-brand").text().strip() == title
         assert len(page.css(".bd-docs-nav .toctree-l1")) == 10
         assert page.css("article a[href='sphinx.html#words-of-the-interface']")
+        around = [value(each, "href") for each in page.css(".prev-next-area a")]
+        assert around == ["intro.html", "existing.html"]
 
 
 def test_nothing_differs_or_waits(capsys: pytest.CaptureFixture[str]) -> None:
