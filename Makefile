@@ -8,7 +8,7 @@ sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_chec
 PACKAGES := polyhead attention_clinic polyglot_book sphinx_polyglot polyhead_course
 BOOK := _config.yml _toc.yml $(call sources,book src)
 
-.PHONY: help environment wheels site .site serve pdf handouts pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment wheels site .site serve pdf handouts docs pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
 
 help:                       ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -80,9 +80,16 @@ pdf: site                   ## print the site, one PDF for each language; needs 
 handouts: site              ## slides of each chapter, and all figures as SVG and PNG, in _build/handouts; needs Chromium
 	@$(RUN) -m polyhead_course.handouts
 
+# Published below the site, in polyglot/; without an address there is none.
+docs: $(INSTALLED)          ## build the documentation of polyglot_book and sphinx_polyglot, in _build/docs
+	@POLYGLOT_BASEURL=$(POLYGLOT_BASEURL:%=%polyglot/) .venv/bin/jupyter-book build docs/polyglot --path-output _build/docs \
+		-W --keep-going -n --quiet >/dev/null
+	@echo "The documentation: file://$(CURDIR)/_build/docs/_build/html/index.html"
+
 # The environment variables of the address: POLYGLOT_BASEURL=https://…/ POLYGLOT_REPOSITORY=https://github.com/owner/name
-pages: pdf handouts         ## the site as it is published, its PDFs and handouts beside the pages
+pages: pdf handouts docs    ## the site as it is published, its PDFs, handouts and the documentation beside the pages
 	@mkdir -p $(SITE)/pdf $(SITE)/handouts && cp _build/pdf/*.pdf $(SITE)/pdf && cp _build/handouts/* $(SITE)/handouts
+	@rm -rf $(SITE)/polyglot && cp -r _build/docs/_build/html $(SITE)/polyglot
 
 lab: $(MODEL)               ## open copies of the notebooks in JupyterLab, which it installs; LAB=--allow-root for root
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab

@@ -283,6 +283,9 @@ def test_what_is_published_holds_the_pdfs_and_handouts(project: Project) -> None
     project.write("_build/pdf/x-ko.pdf", "paper")
     project.write("_build/handouts/x-ko-figures.zip", "figures")
     _, _, commands = project.make("pages")
-    assert commands[-2:] == ["python -m polyhead_course.pdf", "python -m polyhead_course.handouts"]
+    *_, pdf, handouts, documentation = commands
+    assert [pdf, handouts] == ["python -m polyhead_course.pdf", "python -m polyhead_course.handouts"]
+    assert documentation.startswith("jupyter-book build docs/polyglot --path-output _build/docs -W")
+    assert (project.root / "_build/html/polyglot/index.html").is_file()
     assert (project.root / "_build/html/handouts/x-ko-figures.zip").read_text() == "figures"
     assert (project.root / "_build/html/pdf/x-ko.pdf").read_text() == "paper"

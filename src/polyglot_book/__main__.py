@@ -24,6 +24,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "init", help="make a book, or another language of it; run again, add missing ids"
     )
     add = init.add_argument
+    add("--new", type=Path, metavar="DIR", help="lay out a small book there, in --reference and --language")
     add("--language", metavar="CODE", help="a language to begin, as in zh-CN")
     add("--pages", type=Path, metavar="DIR", help="its translated pages, where there are some")
     add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
@@ -75,10 +76,12 @@ def _show(
 def _run(arguments: argparse.Namespace) -> bool:
     # Each command imports what it needs: jupytext and the kernels' client take a second.
     if arguments.command == "init":
-        from polyglot_book.initialize import initialize
+        from polyglot_book.initialize import initialize, new_book
 
+        if arguments.new:
+            new_book(arguments.new, arguments.reference, arguments.language)
         initialize(
-            arguments.root,
+            arguments.new or arguments.root,
             arguments.language,
             arguments.pages,
             reference=arguments.reference,

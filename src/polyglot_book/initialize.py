@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import textwrap
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -14,12 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from babel import Locale, UnknownLocaleError
 from jupytext.myst import get_parser
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 
 from polyglot_book.chapters import Cell, parse_chapter, read_chapter, split, stems, text_hash
 from polyglot_book.checks import toc_file, toc_pages
-from polyglot_book.config import SETTINGS, Book, ConfigError, Language, read_yaml
+from polyglot_book.config import SETTINGS, Book, ConfigError, Language, languages_from, read_yaml
 from polyglot_book.ipynb import write_atomically
 from polyglot_book.translations import sync
 
@@ -30,7 +32,7 @@ _NAMES = re.compile(r"\\?[A-Za-z0-9_]+|[-+=<>^]")
 _TOC_ENTRY = re.compile(
     r"""^(\s*(?:- +)?(?:root|file|glob): +(?:[>|]-?\s+)?["']?)([^"'#\s]+)""", re.MULTILINE
 )
-_SHOWN = re.compile(r"(?!\.|_build$|_toc|_config|README|CHANGELOG|LICENSE)")
+_SHOWN = re.compile(r"(?!\.|_build$|_toc|_config|polyglot\.yml|README|CHANGELOG|LICENSE)")
 Report = Callable[[str], None]
 
 
@@ -156,6 +158,41 @@ def pair(originals: Sequence[Cell], cells: Sequence[Unit]) -> list[Cell | None]:
     return found
 
 
+def new_book(root: Path, reference: str, language: str | None) -> None:
+    """Lay out a small book, in one language, to which `initialize` adds the other.
+
+    Raises:
+        ValueError: The folder has files, or these are not two languages.
+    """
+    if language in (None, reference):
+        raise ValueError(f"--new: expected a --language other than {reference}, got {language}")
+    for code in (reference, language):
+        language_entry(str(code), root.name)
+    if root.exists() and any(root.iterdir()):
+        raise ValueError(f"--new {root}: expected an empty folder, or none; it has files")
+    shutil.copytree(Path(__file__).parent / "template", root, dirs_exist_ok=True)
+
+
+def language_entry(code: str, title: str) -> dict[str, str]:
+    """Return the settings of a language, with the name that its readers give it.
+
+    >>> language_entry("pt-BR", "Ondas")
+    {'locale': 'pt_BR', 'name': 'português (Brasil)', 'title': 'Ondas'}
+
+    Raises:
+        ValueError: The code is not one of a language, or of a language that CLDR knows.
+    """
+    try:
+        name = Locale.parse(code, sep="-").get_display_name()
+    except (UnknownLocaleError, ValueError):
+        name = Locale("en").languages.get(code)
+    if not name:
+        raise ValueError(f"expected the code of a language, such as de or zh-TW, got {code!r}")
+    entry = {"locale": code.replace("-", "_"), "name": name, "title": title}
+    languages_from({code: entry})
+    return entry
+
+
 def initialize(
     root: Path,
     language: str | None = None,
@@ -179,6 +216,8 @@ def initialize(
         ValueError: The book cannot be read, or is not of a form that this can change.
     """
     root = root.resolve()
+    if language:
+        language_entry(language, root.name)
     try:
         book = Book.load(root)
     except ConfigError as error:
@@ -203,7 +242,7 @@ def initialize(
 
 def _write_language(root: Path, code: str, title: str, others: dict[str, str], report: Report) -> None:
     """Add a language to the settings."""
-    entry = {code: {"locale": code.replace("-", "_"), "name": code, "title": title}}
+    entry = {code: language_entry(code, title)}
     config, own = root / "_config.yml", root / SETTINGS
     if config.is_file():
         settings = {f"polyglot_{key}": each for key, each in others.items()}
@@ -214,9 +253,7 @@ def _write_language(root: Path, code: str, title: str, others: dict[str, str], r
         text = yaml.safe_dump({**others, "languages": entry}, allow_unicode=True, sort_keys=False)
         write_atomically(own, text.encode())
     file = config if config.is_file() else own
-    report(
-        f"{file.name}: the language {code}; write there what its readers call it, and the book's title in it"
-    )
+    report(f"{file.name}: {entry[code]['name']} ({code}); write the book's title in it there")
 
 
 def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
@@ -238,7 +275,7 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
     for path in moved:
         (home / path.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
         path.rename(home / path.relative_to(root))
-    report(f"{len(moved)} pages moved to {folder}/{code}/")
+    report(f"{len(moved)} pages moved to {home.relative_to(root).as_posix()}/")
     for above in sorted({above for path in moved for above in path.parents if above.is_relative_to(root)}):
         # Figures, data and other files that pages name by relative paths.
         for path in sorted(above.iterdir()):
@@ -256,7 +293,7 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
 
         def prefixed(match: re.Match[str]) -> str:
             is_page = re.sub(r"\.(md|ipynb)$", "", match[2]) in stems or "glob:" in match[1]
-            return f"{match[1]}{folder}/{code}/{match[2]}" if is_page else match[0]
+            return f"{match[1]}{home.relative_to(root).as_posix()}/{match[2]}" if is_page else match[0]
 
         write_atomically(toc, _TOC_ENTRY.sub(prefixed, toc.read_text(encoding="utf-8")).encode())
         report(f"{toc.name}: the new paths of the pages")
@@ -328,7 +365,7 @@ def _begin(book: Book, code: str, pages: Path | None, report: Report) -> None:
 
 def _extend_toc(book: Book, toc: Path, language: Language) -> None:
     """Add the pages of a language to the table of contents, in the order and form of the reference's."""
-    prefix, new = (f"{book.folder}/{each}/" for each in (book.reference.code, language.code))
+    prefix, new = (f"{book.relative(book.notebooks_dir(each.code))}/" for each in (book.reference, language))
 
     def translated(value: Any) -> Any:
         if isinstance(value, list):

@@ -81,6 +81,16 @@ class Environment(BuildEnvironment):
             with using(self, home), using(other, home):
                 super().merge_info_from(own, other, app)
 
+    def collect_relations(self) -> dict[str, list[str | None]]:
+        """Find the neighbours of all pages, also where the first page of all leads to one language only."""
+        pages, relations = Pages.from_config(self.config), super().collect_relations()
+        for start in map(pages.home, pages.languages.values()):
+            if start in self.found_docs and start not in relations:
+                self.config.root_doc = start
+                relations = super().collect_relations() | relations
+        self.config.root_doc = pages.root
+        return relations
+
 
 # Sphinx event: builder-inited
 def install(app: Sphinx) -> None:

@@ -138,7 +138,10 @@ def number_by_language(app: Sphinx) -> None:
                 env.numbered_toctrees = {each for each in numbered if pages.language_of(each) == language}
                 env.config.root_doc = start
                 method(env)
-                merged = getattr(env, attribute) | merged
+                found = getattr(env, attribute)
+                if start in homes:  # the first page of all may have those of other languages below it
+                    found = {each: found[each] for each in found if pages.language_of(each) == language}
+                merged = found | merged
             env.config.root_doc, env.numbered_toctrees = root, numbered
             setattr(env, attribute, merged)
             return [each for each in merged if merged[each] != before.get(each)]

@@ -107,7 +107,7 @@ def run(root: Path, *arguments: str) -> int:
 def test_only_headers_are_added(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(book, "init") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "_config.yml: the language en; write there what its readers call it, and the book's title in it",
+        "_config.yml: English (en); write the book's title in it there",
         "3 pages moved to book/en/",
         "book/en/images: a link to images",
         "book/en/tide.csv: a link to tide.csv",
@@ -134,7 +134,7 @@ def test_only_headers_are_added(book: Path, capsys: pytest.CaptureFixture[str]) 
     assert not (book / "part").exists()
     assert (book / "_config.yml").read_text().startswith(CONFIG)
     assert yaml.safe_load((book / "_config.yml").read_text())["sphinx"]["config"]["polyglot_languages"] == {
-        "en": {"locale": "en", "name": "en", "title": "Waves"}
+        "en": {"locale": "en", "name": "English", "title": "Waves"}
     }
     assert (book / "_toc.yml").read_text().startswith("format: jb-book\nroot: book/en/intro   # the home")
     assert run(book, "init") == 0
@@ -241,7 +241,7 @@ def test_a_book_for_the_engine_of_myst(tmp_path: Path) -> None:
     assert run(tmp_path, "init", "--folder", "pages", "--language", "zh-TW") == 0
     project = yaml.safe_load((tmp_path / "myst.yml").read_text())["project"]
     assert project["toc"][2] == {
-        "title": "zh-TW",
+        "title": "中文 (繁體, 台灣)",
         "children": [
             {"file": "pages/zh-TW/intro.md"},
             {"title": "Part", "children": [{"file": "pages/zh-TW/sines.md"}]},

@@ -132,3 +132,9 @@ def test_a_book_that_init_has_made_has_contents_in_each_language(begun: Built) -
         assert [each.text().strip() for each in entries] == ["Gardens", "Wet", "Ponds", "Dry", "Trees"]
         links = [value(each, "href") for each in navigation.css("a")]
         assert links == ["../intro.html", "#", "../trees.html"]
+        around = [
+            value(each, "href") for each in begun.page(f"book/{code}/wet/ponds").css(".prev-next-area a")
+        ]
+        assert around == ["../intro.html", "../trees.html"]
+        last = begun.page(f"book/{code}/trees").css(".prev-next-area a")
+        assert [value(each, "href") for each in last] == ["wet/ponds.html"]
