@@ -16,9 +16,8 @@ from polyglot_book.violations import Violation
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="polyglot", description="Tools for a book in several languages.")
-    parser.add_argument(
-        "--root", type=Path, default=Path(), help="the folder of _config.yml (default: this one)"
-    )
+    add = parser.add_argument
+    add("--root", type=Path, default=Path(), help="the folder of _config.yml (default: this one)")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     init = commands.add_parser(
         "init", help="make a book, or another language of it; run again, add missing ids"
