@@ -45,7 +45,7 @@ $(MODEL): requirements-model.txt $(INSTALLED)
 
 # Two at once would build into the same folders: the second waits, and then finds nothing left to do.
 site: $(INSTALLED)          ## build the website and print its address
-	@$(RUN) -m polyglot_book.lock _build/.site.lock $(MAKE) --no-print-directory .site
+	@$(RUN) -m polyhead_course.workshop.lock _build/.site.lock $(MAKE) --no-print-directory .site
 
 .site: _build/.compared
 	@echo "The site: file://$(CURDIR)/$(SITE)/index.html (make serve shows it)"
@@ -57,7 +57,7 @@ $(SITE)/.built: $(BOOK) $(INSTALLED) _build/wheel/.built
 	@$(if $(filter _toc.yml,$?),rm -rf _build/.last)  # a build on the last one would keep a page that left the contents
 	@rm -rf _build/.next; mv _build/.last _build/.next 2>/dev/null || mkdir -p _build/.next; touch _build/.next/.built
 	@.venv/bin/jupyter-book build . --path-output _build/.next -W --keep-going -n --quiet >/dev/null
-	@$(RUN) -m polyglot_book.publish _build/.next/_build/html _build/wheel/*.whl _build/.next/.built $(SITE)
+	@$(RUN) -m polyhead_course.workshop.publish _build/.next/_build/html _build/wheel/*.whl _build/.next/.built $(SITE)
 	@mv _build/.next _build/.last
 
 # From the wheels a notebook that is opened elsewhere installs the packages.
@@ -93,7 +93,7 @@ pages: pdf handouts docs    ## the site as it is published, its PDFs, handouts a
 
 lab: $(MODEL)               ## open copies of the notebooks in JupyterLab, which it installs; LAB=--allow-root for root
 	@test -x .venv/bin/jupyter-lab || $(PIP) -c requirements.txt jupyterlab
-	@$(RUN) -m polyglot_book lab
+	@$(RUN) -m polyhead_course.handouts.copies
 	@.venv/bin/jupyter-lab $(LAB) lab
 
 # Long files first: at the end all processes have something to do.
@@ -121,7 +121,7 @@ renew:                      ## write the newest versions of all that is needed i
 
 notebooks: $(MODEL)         ## execute the chapters that changed; ALL=1: all of them; LIMIT=60: seconds a cell may take
 	@mkdir -p _build && touch _build/.begun
-	@$(RUN) -m polyglot_book.lock _build/.notebooks.lock $(RUN) -m polyglot_book notebooks $(if $(ALL),--all) $(if $(LIMIT),--limit $(LIMIT))
+	@$(RUN) -m polyhead_course.workshop.lock _build/.notebooks.lock $(RUN) -m polyglot_book notebooks $(if $(ALL),--all) $(if $(LIMIT),--limit $(LIMIT))
 	@find chapters src _config.yml _toc.yml -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared
 
 translations: $(INSTALLED)  ## which cell of which language is current, stale or missing

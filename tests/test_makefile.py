@@ -20,8 +20,8 @@ import os, shutil, sys, time
 from pathlib import Path
 command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
 for module in ("lock", "publish"):
-    if f"-m polyglot_book.{{module}}" in command:
-        script = Path({str(ROOT)!r}, "src/polyglot_book", f"{{module}}.py")
+    if f"-m polyhead_course.workshop.{{module}}" in command:
+        script = Path({str(ROOT)!r}, "src/polyhead_course/workshop", f"{{module}}.py")
         os.execv(sys.executable, [sys.executable, "-I", "-S", str(script), *sys.argv[3:]])
 with open("log", "a") as log:
     log.write(command + "\\n")

@@ -16,9 +16,8 @@ from polyglot_book.violations import Violation
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="polyglot", description="Tools for a book in several languages.")
-    parser.add_argument(
-        "--root", type=Path, default=Path(), help="the folder of _config.yml (default: this one)"
-    )
+    add = parser.add_argument
+    add("--root", type=Path, default=Path(), help="the folder of _config.yml (default: this one)")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     init = commands.add_parser(
         "init", help="make a book, or another language of it; run again, add missing ids"
@@ -30,7 +29,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
     add("--folder", metavar="DIR", default="book", help="the folder for the languages' pages (default: book)")
     for name, text in {
-        "lab": "copy the notebooks to lab/, to work in; existing copies stay",
         "outdated": "list the notebooks that are not what their chapters and the library make",
         "sync": "copy the reference's code cells, and missing cells, to the translations",
     }.items():
@@ -96,11 +94,6 @@ def _run(arguments: argparse.Namespace) -> bool:
             return make_notebooks(
                 book, arguments.chapters, everything=arguments.all, jobs=arguments.jobs, limit=arguments.limit
             )
-        case "lab":
-            from polyglot_book.copies import LAB, copy_notebooks
-
-            if names := copy_notebooks(book):
-                print(f"{len(names)} notebooks copied to {LAB}/")
         case "outdated":
             from polyglot_book.notebooks import outdated
 

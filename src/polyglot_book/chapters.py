@@ -36,6 +36,7 @@ _ODD_CHARACTERS = re.compile("\\A\ufeff|[\x00\x0b\x0c\x1c\x1d\x1e\x85\u2028\u202
 # The next cell, inside a code cell whose closing fence is missing.
 _NEXT_CELL = re.compile(r"^(`{3,}\{code-cell\}|\+\+\+ )", re.MULTILINE)
 _HEADER = load_schema("cell")
+_NOT_RAW = "only Markdown and code cells can be translated"
 
 
 class ChapterError(ValueError):
@@ -195,15 +196,12 @@ def _parse_notebook(text: str, file: str) -> Chapter:
     try:
         notebook = parse_notebook(text, file)
     except NotebookError as error:
-        raise ChapterError(
-            file, 1, str(error).partition(": ")[2], "save it with ids, or run `polyglot init`"
-        ) from None
+        problem, remedy = str(error).partition(": ")[2], "save it with ids, or run `polyglot init`"
+        raise ChapterError(file, 1, problem, remedy) from None
     cells = []
     for node in notebook.cells:
         if node.cell_type == "raw":
-            raise ChapterError(
-                file, 1, f"a raw cell, {node.id}", "only Markdown and code cells can be translated"
-            )
+            raise ChapterError(file, 1, f"a raw cell, {node.id}", _NOT_RAW)
         cells.append(Cell(node.id, node.cell_type, node.source, _plain(node.metadata)))
     return Chapter(file, text, tuple(cells), _plain(notebook.metadata))
 
@@ -303,7 +301,7 @@ def split(
 def _check_cell(file: str, line: int, kind: str, source: str, header: dict[str, Any]) -> None:
     """Raise an error where a cell cannot be translated or its header is wrong."""
     if kind == "raw":
-        raise ChapterError(file, line, "a raw cell", "only Markdown and code cells can be translated")
+        raise ChapterError(file, line, "a raw cell", _NOT_RAW)
     if kind == "code" and _NEXT_CELL.search(source):
         raise ChapterError(file, line, "a code cell's fence is not closed", "close it")
     if wrong := problems(header, _HEADER):
@@ -323,11 +321,8 @@ def read_chapter(book: Book, path: Path) -> Chapter:
 def stems(book: Book, code: str) -> list[str]:
     """List the chapters of a language by their files' paths in its folder, without suffix, in order."""
     folder = book.chapters_dir(code)
-    paths = [
-        path.relative_to(folder)
-        for end in ("md", "ipynb")[: 1 + book.in_place]
-        for path in folder.rglob(f"*.{end}")
-    ]
+    endings = {".md", ".ipynb"} if book.in_place else {".md"}
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in endings)
     shown = (path for path in paths if not any(part.startswith((".", "_")) for part in path.parts))
     return sorted({path.with_suffix("").as_posix() for path in shown})
 

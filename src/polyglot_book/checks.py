@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
+from posixpath import join
 from typing import Any
 
 import yaml
@@ -117,10 +118,7 @@ def _mentions(cell: CellParts, word: str) -> bool:
 def _other_formulas(expected: CellParts, actual: CellParts) -> tuple[Counter[str], Counter[str]]:
     """Return the formulas that only one of two cells has, written in whatever way."""
     sides = expected, actual
-    keys = [Counter({formula_key(each): 0 for each in side.formulas}) for side in sides]
-    for side, counts in zip(sides, keys, strict=True):
-        for each, number in side.formulas.items():
-            counts[formula_key(each)] += number
+    keys = [Counter(map(formula_key, side.formulas.elements())) for side in sides]
     only = [keys[0] - keys[1], keys[1] - keys[0]]
     # As several formulas, `$a, b$` is `$a$ and $b$`.
     parts = [Counter(part.strip() for key in each.elements() for part in key.split(",")) for each in only]
@@ -150,15 +148,14 @@ def _toc_entries(book: Book) -> Iterator[Violation]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         yield Violation(path.name, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
         return
-    chapters = [f"{book.folder}/{code}/{stem}" for code in book.languages for stem in stems(book, code)]
+    chapters = [join(book.folder, code, stem) for code in book.languages for stem in stems(book, code)]
     for page in chapters:
         if not any(fnmatch(page, entry) for entry in entries):
             yield Violation(path.name, "", f"it lacks the chapter {page}", f"add `- file: {page}`")
+    remedy = "write it, or remove the line"
     for page in entries:
         if page not in chapters and not any(path.parent.glob(f"{page}.*")):
-            yield Violation(
-                path.name, "", f"it has {page}, which does not exist", "write it, or remove the line"
-            )
+            yield Violation(path.name, "", f"it has {page}, which does not exist", remedy)
 
 
 def toc_file(root: Path) -> Path | None:
@@ -201,18 +198,14 @@ def _page_links(book: Book) -> Iterator[Violation]:
 
 def check_notebooks(book: Book) -> list[Violation]:
     """Compare every notebook with its chapter, and find what its outputs must not hold."""
-    violations = [
-        Violation(book.relative(path), "", "a notebook without a chapter", f"{_AGAIN}, which removes it")
-        for path in orphans(book)
-    ]
+    orphan = ("", "a notebook without a chapter", f"{_AGAIN}, which removes it")
+    violations = [Violation(book.relative(path), *orphan) for path in orphans(book)]
     for (code, stem), chapter in read_all(book)[0].items() if not book.in_place else ():
         path = book.notebooks_dir(code) / f"{stem}.ipynb"
         try:
             notebook = read_notebook(path)
-            findings = [
-                *_compare(make_notebook(chapter, book.command("run")), notebook),
-                *_outputs(notebook, book),
-            ]
+            expected = make_notebook(chapter, book.command("run"))
+            findings = [*_compare(expected, notebook), *_outputs(notebook, book)]
         except FileNotFoundError:
             findings = [("", f"{chapter.file} has no notebook", _AGAIN)]
         except NotebookError:

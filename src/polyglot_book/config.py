@@ -38,9 +38,8 @@ def problems(value: object, schema: Mapping[str, Any]) -> list[str]:
 
 
 _SCHEMA = load_schema("config")
-SETTINGS = (
-    "polyglot.yml"  # settings without their `polyglot_`: for books without `_config.yml`, or without Sphinx
-)
+# Settings without their `polyglot_`: for books without `_config.yml`, or without Sphinx.
+SETTINGS = "polyglot.yml"
 # Where no `_config.yml` names any: what Jupyter Book and MyST read by themselves.
 _EXTENSIONS = ("amsmath", "colon_fence", "deflist", "dollarmath", "substitution", "tasklist")
 
@@ -126,13 +125,13 @@ def languages_from(value: object) -> dict[str, Language]:
 
 
 def folder_from(value: object) -> str:
-    """Read the value of `polyglot_folder`.
+    """Read the value of `polyglot_folder`; "" for `.`, where the languages' folders are at the top.
 
-    >>> folder_from("./book/")
-    'book'
+    >>> folder_from("./book/"), folder_from(".")
+    ('book', '')
     """
     try:
-        return Path(_check(value, "path")).as_posix()
+        return "/".join(Path(_check(value, "folder")).parts)
     except ConfigError as error:
         raise ConfigError(f"polyglot_folder: {error}") from None
 
@@ -144,7 +143,7 @@ class Book:
     Attributes:
         root: The folder of `_config.yml`, or of `polyglot.yml`.
         languages: The languages by code, in the order of the switcher; the first is the reference text.
-        folder: The folder of the pages, relative to the root: `<folder>/<code>/<stem>`.
+        folder: The folder of the pages, relative to the root: `<folder>/<code>/<stem>`; "" for the root.
         terms: The terminology file, where there is one.
         library: Folders whose content decides what notebooks compute.
         verdicts: How the lines begin in which a check calls an answer "right" or "wrong", where checks do.
@@ -236,22 +235,21 @@ class Book:
             _check(document)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
-        settings = document["sphinx"]["config"]
-        library = tuple(root / each for each in settings.get("polyglot_library", []))
+        config = document["sphinx"]["config"]
+        settings = {
+            key.removeprefix("polyglot_"): config[key] for key in config if str(key).startswith("polyglot_")
+        }
+        library = tuple(root / each for each in settings.get("library", []))
         for each in library:
             if not each.is_dir():
                 raise ConfigError(f"{path}: polyglot_library: {each.relative_to(root)} is not a folder")
-        terms = settings.get("polyglot_terms")
+        as_they_are = ("verdicts", "language_call", "commands", "free_words", "vector_figures")
         return cls(
             root,
-            languages_from(settings["polyglot_languages"]),
-            folder_from(settings.get("polyglot_folder", "book")),
-            terms=root / terms if terms else None,
+            languages_from(settings["languages"]),
+            folder_from(settings.get("folder", "book")),
+            terms=root / settings["terms"] if settings.get("terms") else None,
             library=library,
-            verdicts=settings.get("polyglot_verdicts", {}),
-            language_call=settings.get("polyglot_language_call", ""),
             extensions=tuple(document.get("parse", {}).get("myst_enable_extensions", _EXTENSIONS)),
-            commands=settings.get("polyglot_commands", {}),
-            free_words=settings.get("polyglot_free_words", False),
-            vector_figures=settings.get("polyglot_vector_figures", False),
+            **{name: settings[name] for name in as_they_are if name in settings},
         )

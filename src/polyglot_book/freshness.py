@@ -146,9 +146,7 @@ class Inputs:
         settings = [self._book.root / name for name in ("_config.yml", "_toc.yml", SETTINGS)]
         files = [*settings, *sorted(Path(__file__).parent.rglob("*.py"))]
         read = [(path.name, path.read_bytes()) for path in files if path.is_file()]
-        return hashlib.sha256(repr([*_library_files(self._book), *read, self._text]).encode()).hexdigest()[
-            :16
-        ]
+        return short_hash(repr([*_library_files(self._book), *read, self._text]))
 
     def hash(self, lists: list[Any], terms: tuple[str, ...] | None) -> str:
         """Hash what a run of a notebook reads.

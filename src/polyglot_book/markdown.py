@@ -48,6 +48,10 @@ _GREEK = re.compile("[α-ρσ-ωΓΔΘΛΞΠΣΥΦΨΩ]")
 # Spaces of TeX are none here, and brackets are what they are without their sizes.
 _SAME_SIGNS = dict.fromkeys([r"\,", r"\;", r"\:", r"\!", "\\ ", r"\quad", r"\qquad", r"\left", r"\right"], "")
 _SAME_SIGNS |= {r"\cr": r"\\", r"\widetilde": r"\tilde", r"\overline": r"\bar"}
+# Empty words, the last point of an environment, and the end of an ordinal number.
+_NO_SIGNS = re.compile(
+    r"\\(text\w*|mbox) \{ \}|[.,;。](?= \\end)|\^ ?(\{ )?(\\(rm|text) )?(t h|s t|n d|r d)( \})?"
+)
 _URL = re.compile(r"https?://\S+")
 
 
@@ -148,14 +152,9 @@ def formula_key(text: str) -> str:
     """
     text = _GREEK.sub(lambda each: f"\\{unicodedata.name(each[0]).split()[-1].lower()} ", text)
     text = unicodedata.normalize("NFKC", text).replace("\\lamda", "\\lambda")
-    signs = (
-        each for each in re.findall(r"\\[A-Za-z]+|\\.|\S", text) if unicodedata.category(each[0]) != "Lo"
-    )
-    key = " ".join(_SAME_SIGNS.get(each, each) for each in signs)
-    key = re.sub(
-        r"\\(text\w*|mbox) \{ \}|[.,;。](?= \\end)|\^ ?(\{ )?(\\(rm|text) )?(t h|s t|n d|r d)( \})?", "", key
-    )
-    key = " ".join(key.split())
+    signs = re.findall(r"\\[A-Za-z]+|\\.|\S", text)
+    key = " ".join(_SAME_SIGNS.get(each, each) for each in signs if unicodedata.category(each[0]) != "Lo")
+    key = " ".join(_NO_SIGNS.sub("", key).split())
     while (shorter := re.sub(r"\{ (\S+|\{ [^{}]* \}) \}", r"\1", key)) != key:
         key = shorter
     return key.rstrip(" .,;。、")

@@ -59,9 +59,8 @@ def parse_po(content: str, file: str) -> list[Entry]:
         raise ValueError(f"{file}: {error}") from None
     if plural := next((each.id for each in catalog if each.pluralizable), None):
         raise ValueError(f"{file}: expected no plural forms, got {plural[0][:60]!r}")
-    return [
-        Entry(each.context or "", str(each.id), str(each.string), each.fuzzy) for each in catalog if each.id
-    ]
+    texts = (each for each in catalog if each.id)  # the header has none
+    return [Entry(each.context or "", str(each.id), str(each.string), each.fuzzy) for each in texts]
 
 
 def _entries(
@@ -71,12 +70,11 @@ def _entries(
     for cell in original.cells:
         if not (text := (cell.translatable or "").strip()):
             continue
-        other = translated.get(cell.id)
-        waits = other is None or other.kind != cell.kind or is_untranslated(other, language)
-        words = "" if other is None or waits else (other.translatable or "").strip()
-        yield Entry(
-            f"{stem}#{cell.id}", text, words, bool(words) and other is not None and is_stale(cell, other)
-        )
+        other, words = translated.get(cell.id), ""
+        if other and other.kind == cell.kind and not is_untranslated(other, language):
+            words = (other.translatable or "").strip()
+        fuzzy = bool(other and words and is_stale(cell, other))
+        yield Entry(f"{stem}#{cell.id}", text, words, fuzzy)
 
 
 def export_po(book: Book, folder: Path, report: Report = print) -> None:
@@ -100,9 +98,8 @@ def import_po(book: Book, folder: Path, report: Report = print) -> None:
     chapters, _ = read_all(book)
     paths = [path for each in book.translations for path in sorted((folder / each.code).rglob("*.po"))]
     if not paths:
-        raise ValueError(
-            f"{folder}: expected files such as {folder}/{book.translations[0].code}/….po; there are none"
-        )
+        example = f"{folder}/{book.translations[0].code}/….po"
+        raise ValueError(f"{folder}: expected files such as {example}; there are none")
     for path in paths:
         code, _, stem = path.relative_to(folder).with_suffix("").as_posix().partition("/")
         original, language = chapters.get((book.reference.code, stem)), book.languages[code]
@@ -110,24 +107,17 @@ def import_po(book: Book, folder: Path, report: Report = print) -> None:
             raise ValueError(f"{path}: expected the name of a chapter, got {stem}")
         empty = Chapter(book.relative(book.chapter_file(code, stem)), "", (), original.metadata)
         chapter = chapters.get((code, stem), empty)
-        before = {
-            each.context: each
-            for each in _entries(book, language, stem, original, chapters.get((code, stem)))
-        }
-        new = [
-            each
-            for each in parse_po(path.read_text(encoding="utf-8"), str(path))
-            if each.context and each.translation.strip() and each != before.get(each.context)
-        ]
+        before = {*_entries(book, language, stem, original, chapters.get((code, stem)))}
+        entries = parse_po(path.read_text(encoding="utf-8"), str(path))
+        new = [each for each in entries if each.context and each.translation.strip() and each not in before]
         cells = {cell.id: cell for cell in chapter.cells}
         if any(each.context.partition("#")[2] not in cells for each in new):
             cells = {cell.id: cell for cell in sync_cells(book, language, original, chapter)[0]}
         for entry in new:
             cell_id = entry.context.removeprefix(f"{stem}#")
             if cell_id not in original.by_id:
-                raise ValueError(
-                    f"{path}: expected the id of a cell of {original.file}, got {entry.context!r}"
-                )
+                expected = f"expected the id of a cell of {original.file}"
+                raise ValueError(f"{path}: {expected}, got {entry.context!r}")
             cells[cell_id] = _translated(cells[cell_id], entry)
         if new and write_cells(book, chapter, [*cells.values()], original):
             report(f"{chapter.file}: {len(new)} texts")
@@ -139,9 +129,8 @@ def _translated(cell: Cell, entry: Entry) -> Cell:
     if not entry.fuzzy:
         metadata["of"] = text_hash(entry.original)
     text = entry.translation.strip("\n")
-    if cell.kind == "markdown":
-        return replace(
-            cell, source=text if text.strip() != cell.source.strip() else cell.source, metadata=metadata
-        )
-    metadata["mystnb"]["image"]["alt"] = text
-    return replace(cell, metadata=metadata)
+    if cell.kind == "code":
+        metadata["mystnb"]["image"]["alt"] = text
+        text = cell.source
+    same = text.strip() == cell.source.strip()
+    return replace(cell, source=cell.source if same else text, metadata=metadata)

@@ -133,18 +133,11 @@ def progress_table(book: Book) -> str:
     states = progress(book)
     rows = [["chapter", *states]]
     for stem in next(iter(states.values()), ()):
-        counts = ({name: len(cells) for name, cells in each[stem].items()} for each in states.values())
-        rows.append(
-            [
-                stem,
-                *(
-                    ", ".join(
-                        f"{each.get(name, 0)} {name}" for name in _STATES if name == "current" or name in each
-                    )
-                    for each in counts
-                ),
-            ]
-        )
+        row = [stem]
+        for found in (each[stem] for each in states.values()):
+            counts = [f"{len(found.get(each, ()))} {each}" for each in _STATES if each in {"current", *found}]
+            row.append(", ".join(counts))
+        rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(text.ljust(size) for text, size in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
@@ -154,13 +147,10 @@ def check_translations(book: Book) -> list[Violation]:
     """Report each chapter that is not in jupytext's form, and each cell that differs from the reference's."""
     chapters, violations = read_all(book)
     unreadable = {violation.file for violation in violations}
-    for folder in sorted(book.chapters_dir(book.reference.code).parent.glob("*")):
-        if (
-            folder.is_dir()
-            and folder.name not in book.languages
-            and any(folder.glob("*.md"))
-            and not book.in_place
-        ):
+    for folder in (
+        sorted(book.chapters_dir(book.reference.code).parent.glob("*")) if not book.in_place else ()
+    ):
+        if folder.name not in book.languages and any(folder.glob("*.md")):
             remedy = "add it to polyglot_languages or remove it"
             problem = "a language unknown to _config.yml"
             violations.append(Violation(book.relative(folder), "", problem, remedy))

@@ -13,7 +13,8 @@ switcher.
 `pages.py` has the settings and finds a page's language, `inventories.py` keeps the labels of each language,
 `fallback.py` fills in the pages that a language lacks, `navigation.py` makes what surrounds a page (sidebar,
 neighbours, switcher, sitemap), `anchors.py` gives cells and headings their anchors, `strings.py` translates
-the interface; `internals.py` changes Sphinx where it has no setting for it.
+the interface, `prose.py` has quotation marks and the search; `internals.py` changes Sphinx where it has no
+setting for it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from sphinx_polyglot import anchors, fallback, internals, inventories, navigation, pages, strings
+from sphinx_polyglot import anchors, fallback, internals, inventories, navigation, pages, prose, strings
 
 _HERE = Path(__file__).parent
 
@@ -55,12 +56,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", add_book_translations)
     # After 800: Sphinx loads its own catalogues then.
     app.connect("config-inited", internals.install_catalogues, priority=950)
-    for prepare in (
-        internals.set_language_in_processes,
-        internals.set_direction,
-        internals.number_by_language,
-    ):
-        app.connect("builder-inited", prepare)
+    app.connect("builder-inited", internals.set_language_in_processes)
+    app.connect("builder-inited", internals.set_direction)
+    app.connect("builder-inited", internals.number_by_language)
     app.connect("builder-inited", fallback.install)
     app.connect("env-get-outdated", fallback.outdated)
     app.connect("env-before-read-docs", inventories.prepare)
@@ -82,10 +80,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # First, since themes (500) render their components with the language and the switcher of the context.
     app.connect("html-page-context", navigation.localise_page, priority=0)
     app.connect("html-collect-pages", inventories.index_pages)
+    app.connect("html-collect-pages", prose.search_pages)
     app.connect("build-finished", navigation.restore_root, priority=0)
     app.connect("build-finished", navigation.write_sitemap)
     app.connect("build-finished", strings.report_missing)
 
+    app.add_search_language(prose.Search)
+    app.add_transform(prose.SmartQuotes)
     app.add_transform(anchors.AnchorCells)
     app.add_post_transform(navigation.SetLanguage)
     app.add_post_transform(anchors.ShareAnchors)
@@ -99,6 +100,8 @@ def configure_html(app: Sphinx, config: Config) -> None:
     """Add the templates, put the switcher on the pages of themes that have an option for it."""
     config.templates_path.insert(0, str(_HERE / "templates"))
     config.html_static_path.append(str(_HERE / "static"))
+    if config.language.startswith("en"):  # the search of another language has its own stems
+        config.html_search_language = config.html_search_language or prose.Search.lang
     app.add_css_file("language-switcher.css")
     app.add_js_file("language-switcher.js", loading_method="defer")
     if config.html_theme == "sphinx_book_theme":

@@ -99,20 +99,13 @@ class AnchorCells(SphinxTransform):
 
     def _replace_ids(self, section: nodes.section, identifier: str) -> None:
         """Replace the id that docutils makes from a heading, which differs by language, by its cell's id."""
-        explicit = {
-            labelid
-            for name, labelid in self.document.nameids.items()
-            if labelid and self.document.nametypes.get(name)
-        }
-        for old in section["ids"]:
-            if old in explicit or old == identifier:
-                continue
+        names, explicit = self.document.nameids, self.document.nametypes
+        kept = {old for name, old in names.items() if explicit.get(name)}
+        for old in {*section["ids"]} - kept - {identifier}:
             self.document.ids.pop(old, None)
             self._renamed[old] = identifier
-            for name, labelid in list(self.document.nameids.items()):
-                if labelid == old:
-                    self.document.nameids[name] = identifier
-        section["ids"] = [identifier, *(old for old in section["ids"] if old in explicit)]
+            names.update({name: identifier for name in names if names[name] == old})
+        section["ids"] = [identifier, *(old for old in section["ids"] if old in kept)]
 
     def _number_inner_headings(self) -> None:
         """Number the further headings of a cell: `why-scale-2` is the second heading of `why-scale`."""

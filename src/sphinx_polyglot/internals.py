@@ -131,9 +131,8 @@ def number_by_language(app: Sphinx) -> None:
             before, merged = getattr(env, attribute), dict[str, Any]()
             for start in [*homes, root]:
                 # sphinx-external-toc and sphinx-multitoc-numbering count on where they were.
-                vars(collector).update(
-                    {name: 0 for name, each in vars(collector).items() if type(each) is int}
-                )
+                counters = [name for name, each in vars(collector).items() if type(each) is int]
+                vars(collector).update(dict.fromkeys(counters, 0))
                 language = pages.language_of(start)
                 env.numbered_toctrees = {each for each in numbered if pages.language_of(each) == language}
                 env.config.root_doc = start

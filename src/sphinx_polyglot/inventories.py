@@ -130,8 +130,6 @@ def index_pages(app: Sphinx) -> Iterable[tuple[str, dict[str, Any], str]]:
         )
         with using(env, name), in_language(language):
             entries = IndexEntries(env).create_index(builder)
-        counts = [
-            sum(1 + len(subitems) for _key, (_links, subitems, _group) in each) for _letter, each in entries
-        ]
+        counts = [sum(1 + len(subitems) for _, (_, subitems, _) in each) for _, each in entries]
         context = {"genindexentries": entries, "genindexcounts": counts, "split_index": False}
         yield name, context, "genindex.html"

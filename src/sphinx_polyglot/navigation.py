@@ -23,6 +23,8 @@ from sphinx_polyglot.strings import set_current_language, translate
 # The themes whose options say where the switcher is; in others it is in the sidebar.
 _WITH_SWITCHER = {"sphinx_book_theme", "pydata_sphinx_theme"}
 _SWITCHER = "language-switcher.html"
+# The pages that Sphinx has once and each language has for itself.
+_OWN_PAGES = ("genindex", "search")
 # The attribute of the environment with the titles and the order of all pages, as of the last build.
 _OUTLINE = "polyglot_outline"
 
@@ -93,19 +95,17 @@ def localise_page(
     sidebars = context["sidebars"] or []
     if app.config.html_theme not in _WITH_SWITCHER and _SWITCHER not in sidebars:
         context["sidebars"] = [*sidebars[:1], _SWITCHER, *sidebars[1:]]
-    _localise_index(app, pages.page(page_language, "genindex"), context)
+    _localise_index({each: pages.page(page_language, each) for each in _OWN_PAGES}, context)
     if is_fallback(app.env, pagename) and "body" in context:
         context["pageurl"] = alternates_of(app, pagename)["x-default"] if app.config.html_baseurl else None
         note = {"original": pages.reference, "direction": direction(pages.reference), "body": context["body"]}
         context["body"] = app.builder.templates.render("untranslated.html", note)
 
 
-def _localise_index(app: Sphinx, index: str, context: dict[str, Any]) -> None:
-    """Lead to the index of the page's language, and to no page of another language."""
+def _localise_index(own: dict[str, str], context: dict[str, Any]) -> None:
+    """Lead to the index and the search of the page's language, and to no page of another language."""
     pathto = context["pathto"]
-    context["pathto"] = lambda name, *args, **kwargs: pathto(
-        index if name == "genindex" and not (args and args[0]) else name, *args, **kwargs
-    )
+    context["pathto"] = lambda name, *args, **kwargs: pathto(own.get(name, name), *args, **kwargs)
     context["rellinks"] = [
         (name, _(title), key, _(label)) if name == "genindex" else (name, title, key, label)
         for name, title, key, label in context.get("rellinks", ())
@@ -125,9 +125,9 @@ def set_root(app: Sphinx, docname: str) -> None:
 def _switcher(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
     """Return the entries of the language switcher; none for a shared page, which is in one language only."""
     current = pages.language_of(pagename)
-    names = app.env.found_docs
-    if app.config.html_use_index:
-        names = names | {pages.page(each, "genindex") for each in pages.languages.values()}
+    names = app.env.found_docs | {
+        pages.page(each, name) for each in pages.languages.values() for name in _OWN_PAGES
+    }
     counterparts = {each: pages.counterpart(pagename, each, names) for each in pages.languages.values()}
     return [
         {
@@ -156,14 +156,13 @@ def refresh_outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
     Sphinx writes only the pages whose source has changed. But a page's title also appears in the sidebars of
     other pages, and a new or removed page changes the switchers of its counterparts.
     """
-    outline = [
-        (each, env.titles[each].astext(), env.toctree_includes.get(each)) for each in sorted(env.found_docs)
-    ]
+    names = sorted(env.found_docs)
+    outline = [(each, env.titles[each].astext(), env.toctree_includes.get(each)) for each in names]
     old_outline = getattr(env, _OUTLINE, outline)
     setattr(env, _OUTLINE, outline)
     for removed_page in {page for page, *_others in old_outline} - env.found_docs:
         Path(app.outdir, f"{removed_page}.html").unlink(missing_ok=True)
-    return [] if outline == old_outline else sorted(env.found_docs)
+    return [] if outline == old_outline else names
 
 
 def alternates_of(app: Sphinx, docname: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import join
 from urllib.parse import urlsplit
 
 from sphinx.application import Sphinx
@@ -28,7 +29,7 @@ class Pages:
 
     Attributes:
         languages: The languages by code, in the order of the switcher.
-        folder: The folder of the languages' folders.
+        folder: The folder of the languages' folders; "" where they are at the top.
         shared: The pages in the reference language that the readers of all languages share.
         root: The first page of all; Sphinx's own setting is the page's home while a page is written.
     """
@@ -66,7 +67,7 @@ class Pages:
 
     def page(self, language: Language, stem: str) -> str:
         """Return the name of a language's page."""
-        return f"{self.folder}/{language.code}/{stem}"
+        return join(self.folder, language.code, stem)
 
     def home(self, language: Language) -> str:
         """Return the name of a language's first page: as the reference's, where the book begins with that."""

@@ -14,6 +14,7 @@ import pytest
 
 from polyglot_book import execution
 from polyglot_book.__main__ import main
+from polyglot_book.ipynb import read_notebook
 from polyglot_book.notebooks import make_notebooks, orphans, select
 from tests.polyglot_book.kernels import Kernels, make, stored
 from tests.polyglot_book.tiny_book import TinyBook
@@ -237,3 +238,13 @@ def test_ctrl_c_ends_command_and_kernel(tiny: TinyBook) -> None:
     assert out == "executing 1 notebook, 1 at a time\n"
     wait_until(lambda: not Path(f"/proc/{asleep.read_text()}").exists())
     assert stored(tiny) == {}
+
+
+def test_a_hidden_cell_is_folded_in_notebooks_too(tiny: TinyBook) -> None:
+    tiny.edit("chapters/en/01-one.md", ":id: setup\n", ":id: setup\n:tags: [hide-cell]\n")
+    tiny.pretend_to_execute()
+    notebook = read_notebook(tiny.root / "book/en/01-one.ipynb")
+    (folded,) = [cell for cell in notebook.cells if "jupyter" in cell.metadata]
+    assert folded.id == "setup"
+    assert folded.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    assert folded.metadata.cellView == "form"

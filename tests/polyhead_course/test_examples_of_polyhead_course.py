@@ -15,6 +15,7 @@ from polyhead_course.figures import plots
 FOLDERS = (plots, words)
 MODULES = [
     "polyhead_course.peers",
+    "polyhead_course.handouts.copies",
     *(
         f"{folder.__name__}.{module.name}"
         for folder in FOLDERS

@@ -10,7 +10,7 @@ import pytest
 
 import sphinx_polyglot
 from tests.books.fixtures import BOOKS
-from tests.browser import Browser
+from tests.browser import Browser, serve, visit
 from tests.building import Built, copy
 from tests.pages import value
 
@@ -88,6 +88,24 @@ def test_the_switcher_is_on_the_page(two: Built, window: Browser) -> None:
     # A page that the other language lacks is there, too.
     (link,) = two.page("book/en/ponds").css('.polyglot-switcher a[lang="ko"]')
     assert value(link, "href") == "../ko/ponds.html" and "data-same-page" in link.attributes
+
+
+def test_the_search_finds_words_of_the_readers_language(two: Built, window: Browser) -> None:
+    assert value(two.page("book/ko/trees").css_first("form.bd-search"), "action") == "search.html"
+    with serve(two.html) as base, visit(window, base) as seen:
+        for code, query, found in (
+            ("ko", "참나무", ["trees"]),  # in the text with particles: 참나무를, 참나무는
+            ("ko", "천히", ["trees"]),
+            ("ko", "oaks", ["ponds"]),  # a page in the reference's language
+            ("en", "oak", ["ponds", "trees"]),
+            ("en", "나무", []),
+        ):
+            seen.page.goto(f"/book/{code}/search.html?q={query}")
+            seen.page.wait_for_function("Search.status?.textContent.trim()")
+            links = seen.page.locator("#search-results li a").evaluate_all(
+                "all => all.map(each => each.pathname)"
+            )
+            assert {*links} == {f"/book/{code}/{each}.html" for each in found}, query
 
 
 CONFIG = """\

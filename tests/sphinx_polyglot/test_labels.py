@@ -109,6 +109,17 @@ def test_a_missing_page_comes_from_the_reference_with_a_note(latin: Built) -> No
     assert not latin.page("book/en/soil").css(".polyglot-untranslated-note")
 
 
+def test_quotation_marks_are_those_of_the_text(latin: Built) -> None:
+    marks = {
+        "en/index": "“gardens”",
+        "de/index": "„Gärten“",
+        "en/soil": "“translated”",
+        "de/soil": "“translated”",
+    }
+    for name, words in marks.items():
+        assert words in latin.page(f"book/{name}").css_first("article section").text()
+
+
 def test_the_contents_have_and_mark_the_missing_page(latin: Built) -> None:
     entries = latin.page("book/de/trees").css(".bd-docs-nav a")
     assert [each.text().strip() for each in entries] == [

@@ -1,1 +1,1 @@
-"""Makes files for lectures: `decks` slides of a built chapter, `archives` its figures as SVG and PNG."""
+"""Makes files to take away: `decks` slides of a built chapter, `archives` its figures, `copies` notebooks."""

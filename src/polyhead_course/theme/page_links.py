@@ -23,8 +23,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from polyglot_book.config import Language, problems
 from polyglot_book.contents import overview
-from polyglot_book.copies import LAB, has_solutions, install_code, reader_copy, student_copy
 from polyglot_book.ipynb import read_notebook, write_notebook
+from polyhead_course.handouts.copies import LAB, has_solutions, install_code, reader_copy, student_copy
 from sphinx_polyglot.pages import Pages, github_name, site_address, source_file
 from sphinx_polyglot.strings import in_language, translate
 

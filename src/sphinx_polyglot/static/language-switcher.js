@@ -13,3 +13,16 @@ for (const switcher of document.querySelectorAll(".polyglot-switcher")) {
   const aim = () => { for (const link of switcher.querySelectorAll("a[data-same-page]")) link.hash = place(); };
   for (const event of ["toggle", "pointerdown", "focusin"]) switcher.addEventListener(event, aim);
 }
+
+// On the search page of a language, Sphinx's search finds the pages of this language, and leads there from here.
+if (typeof Search !== "undefined" && Search._performSearch) {
+  const html = document.documentElement, perform = Search._performSearch;
+  const path = location.pathname.slice(new URL(html.dataset.content_root ?? ".", location).pathname.length);
+  const folder = decodeURI(path).replace(/[^/]*\/?$/, "");
+  if (folder) {
+    html.dataset.content_root = path.endsWith("/") ? "../" : "./";
+    Search._performSearch = (...query) => perform(...query)
+      .filter(([page]) => page.startsWith(folder))
+      .map(([page, ...others]) => [page.slice(folder.length), ...others]);
+  }
+}

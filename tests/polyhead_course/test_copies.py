@@ -10,9 +10,14 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from polyglot_book.__main__ import main
-from polyglot_book.copies import has_solutions, install_code, reader_copy, student_copy, to_commonmark
-from polyglot_book.ipynb import read_notebook
+from polyhead_course.handouts.copies import (
+    copy_notebooks,
+    has_solutions,
+    install_code,
+    reader_copy,
+    student_copy,
+    to_commonmark,
+)
 from tests.polyglot_book.tiny_book import TinyBook
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>잎</text></svg>'
@@ -133,30 +138,17 @@ def test_the_first_cell_installs_only_what_is_missing() -> None:
         assert ran == expected
 
 
-def test_the_folder_to_work_in_keeps_what_is_there(
-    tiny: TinyBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tiny.root)
+def test_the_folder_to_work_in_keeps_what_is_there(tmp_path: Path) -> None:
+    tiny = TinyBook(tmp_path)
     tiny.pretend_to_execute()
-    assert main(["lab"]) == 0
+    copied = copy_notebooks(tiny.book)
     names = sorted(path.relative_to(tiny.root / "lab") for path in tiny.root.glob("lab/*/*.ipynb"))
     assert names == sorted(path.relative_to(tiny.root / "book") for path in tiny.root.glob("book/*/*.ipynb"))
-    assert f"{len(names)} notebooks copied to lab/" in capsys.readouterr().out
+    assert sorted(copied) == [path.with_suffix("").as_posix() for path in names]
     mine, lost = (tiny.root / "lab" / name for name in names[:2])
     mine.write_text("my work")
     lost.unlink()
-    assert main(["lab"]) == 0
+    assert len(copy_notebooks(tiny.book)) == 1
     assert mine.read_text() == "my work"
     assert lost.is_file()
-    assert main(["lab"]) == 0
-    assert capsys.readouterr().out.count("copied") == 1
-
-
-def test_a_hidden_cell_is_folded_in_notebooks_too(tiny: TinyBook) -> None:
-    tiny.edit("chapters/en/01-one.md", ":id: setup\n", ":id: setup\n:tags: [hide-cell]\n")
-    tiny.pretend_to_execute()
-    notebook = read_notebook(tiny.root / "book/en/01-one.ipynb")
-    (folded,) = [cell for cell in notebook.cells if "jupyter" in cell.metadata]
-    assert folded.id == "setup"
-    assert folded.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
-    assert folded.metadata.cellView == "form"
+    assert copy_notebooks(tiny.book) == []

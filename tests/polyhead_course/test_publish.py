@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polyglot_book import publish
+from polyhead_course.workshop import publish
 
 
 @pytest.mark.parametrize("atomic", [True, False])

@@ -1,6 +1,7 @@
 """Makes copies of notebooks for readers: CommonMark, and figures that every program shows.
 
 The site is built from the stored notebooks, and the tests compare these; the copies are for readers.
+`python -m polyhead_course.handouts.copies` copies all of them to `lab/`, to work in.
 """
 
 from __future__ import annotations
@@ -175,3 +176,7 @@ def copy_notebooks(book: Book) -> list[str]:
                 write_notebook(reader_copy(read_notebook(path)), target)
                 copied.append(f"{code}/{name.with_suffix('').as_posix()}")
     return copied
+
+
+if __name__ == "__main__" and (names := copy_notebooks(Book.load("."))):
+    print(f"{len(names)} notebooks copied to {LAB}/")

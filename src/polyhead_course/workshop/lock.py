@@ -1,4 +1,4 @@
-"""Runs one command at a time: `python -m polyglot_book.lock FILE COMMAND ...` waits until FILE is free."""
+"""Runs one command at a time: `python -m polyhead_course.workshop.lock FILE COMMAND …` waits for FILE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces a site in one step: `python -m polyglot_book.publish BUILT FILE ... SITE`."""
+"""Replaces a site in one step: `python -m polyhead_course.workshop.publish BUILT FILE ... SITE`."""
 
 from __future__ import annotations
 

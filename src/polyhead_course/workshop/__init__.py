@@ -1,0 +1,1 @@
+"""Programs of `make`: `lock` runs one build at a time, `publish` replaces the site in one step."""
