@@ -1,7 +1,5 @@
 """Reads the public names of Python packages, their signatures and docstrings, without importing them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

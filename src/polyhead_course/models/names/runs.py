@@ -5,8 +5,6 @@ Babel, which only training and evaluation need: a `NameWriter` has its character
 model is trained and evaluated by `experiments/names.py`.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import math
