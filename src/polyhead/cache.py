@@ -13,8 +13,6 @@ A draft shares the memory of its cache and has a length of its own. It writes on
 dropping a draft undoes a step without a copy.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import NamedTuple, TypeVar
 
@@ -56,11 +54,11 @@ class KVCache:
         self.positions: Tensor | None = None
         self._positions_with_new: Tensor | None = None
 
-    def __copy__(self) -> KVCache:
+    def __copy__(self) -> "KVCache":
         """Copy the keys and values too: both caches may go on."""
         return copy.deepcopy(self)
 
-    def draft(self) -> KVCache:
+    def draft(self) -> "KVCache":
         """Give a cache of its own length and the same memory: only one of both may go on."""
         return _with_same_attributes(self)
 
@@ -182,7 +180,7 @@ class LayerCache(NamedTuple):
     self_attention: KVCache
     cross_attention: KVCache
 
-    def draft(self) -> LayerCache:
+    def draft(self) -> "LayerCache":
         """Give drafts of both; see `KVCache.draft`."""
         return LayerCache(self.self_attention.draft(), self.cross_attention.draft())
 
@@ -214,7 +212,7 @@ class DecoderCache:
         """Make empty caches."""
         self._state = CacheState([LayerCache(KVCache(), KVCache(fixed=True)) for _ in range(num_layers)])
 
-    def __copy__(self) -> DecoderCache:
+    def __copy__(self) -> "DecoderCache":
         """Copy all keys and values too: both caches may go on."""
         other = self.draft()
         other._state = self._state._replace(layers=copy.deepcopy(self.layers))
@@ -256,11 +254,11 @@ class DecoderCache:
             mask = mask[:, 0] if mask.ndim == 3 and mask.shape[1] == 1 else None
         self._state = CacheState(layers, mask, memory)
 
-    def draft(self) -> DecoderCache:
+    def draft(self) -> "DecoderCache":
         """Give a second cache for one step of a model; `commit` makes its state this one's."""
         return _with_same_attributes(self)
 
-    def commit(self, draft: DecoderCache) -> None:
+    def commit(self, draft: "DecoderCache") -> None:
         """Take over the state of a draft."""
         self._state = draft._state
 

@@ -14,8 +14,6 @@ How an annotation becomes a check:
 What annotations cannot express is checked by hand: by `divide_exactly` and `check_range`.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math
@@ -188,7 +186,7 @@ def _check_together(module: object, tensors: list[tuple[str, Tensor]]) -> None:
             raise TypeError(f"{name} must have the dtype of {first_name}, {first.dtype}, got {tensor.dtype}")
 
 
-def _refuse(name: str, value: object, rules: list[_Rule], sizes: Sizes) -> None:
+def _refuse(name: str, value: object, rules: list["_Rule"], sizes: Sizes) -> None:
     """Raise the error that names the argument, what was expected, and what came."""
     error = ValueError if any(rule.is_kind(value) for rule in rules) else TypeError
     expected = " or ".join(rule.describe(sizes) for rule in rules)

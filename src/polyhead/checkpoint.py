@@ -1,7 +1,5 @@
 """Checkpoints, and the state of a run: safetensors with JSON in the same file, replaced atomically."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """The decoder: masked self-attention, cross-attention and a feed-forward network in each layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 

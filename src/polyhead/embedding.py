@@ -1,7 +1,5 @@
 """Token ids to the vectors of a Transformer's first layer, and hidden states back to logits."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

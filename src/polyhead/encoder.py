@@ -1,7 +1,5 @@
 """The encoder: self-attention to all tokens and a feed-forward network in each layer."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 from jaxtyping import Float

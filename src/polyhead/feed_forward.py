@@ -1,7 +1,5 @@
 """The feed-forward network of a layer, which acts on each token by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Literal

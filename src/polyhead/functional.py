@@ -7,8 +7,6 @@ Shapes are jaxtyping's: `*batch` is any number of leading dimensions, and a name
 of a call. `@checked` refuses anything else with TypeError or ValueError.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """What the layers of encoder and decoder share: options, parts, the final norm, gates of heads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """Masks: which query may attend to which key. All are boolean, True = may attend."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Norms, which keep the vectors between the layers at one length."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Positions: without them attention treats its tokens as a set."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -142,7 +140,7 @@ def _computed_once(function: Callable[..., _Rotation]) -> Callable[..., _Rotatio
     """Look a rotation up among those that are shared."""
 
     @functools.wraps(function)
-    def look_up(rotary: RotaryPositions, x: Tensor, positions: Tensor | None) -> _Rotation:
+    def look_up(rotary: "RotaryPositions", x: Tensor, positions: Tensor | None) -> _Rotation:
         shared = None if torch.compiler.is_compiling() else _ROTATIONS.get()
         if shared is None or positions is None:
             return function(rotary, x, positions)

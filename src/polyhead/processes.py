@@ -1,7 +1,5 @@
 """The processes of a training run: one alone, or those that `torchrun` starts."""
 
-from __future__ import annotations
-
 import atexit
 import os
 

@@ -1,7 +1,5 @@
 """The residual connection around a sublayer, with a norm before or after it."""
 
-from __future__ import annotations
-
 from jaxtyping import Float
 from torch import Tensor, nn
 

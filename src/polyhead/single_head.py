@@ -1,7 +1,5 @@
 """One attention head with its three projections."""
 
-from __future__ import annotations
-
 from jaxtyping import Float
 from torch import Tensor, nn
 

@@ -5,8 +5,6 @@ the optimizer's averages and the losses so far: one file, replaced atomically. U
 share the batch, and the gradients are those of the whole batch (DistributedDataParallel).
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import time

@@ -4,8 +4,6 @@ A mask of tokens is True at a token and False at padding, which may be on either
 With a cache, made by the model's `new_cache()`, the token ids are the new ones alone; they are added to it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, Unpack
 
 import torch

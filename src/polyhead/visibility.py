@@ -1,7 +1,5 @@
 """Which keys each query may see: mask, causality and window, combined once per attention call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,7 +35,7 @@ class Visibility(NamedTuple):
         positions: Tensor | None = None,
         device: torch.device | None = None,
         need_mask: bool = False,
-    ) -> Visibility:
+    ) -> "Visibility":
         """Allow what mask, causality and window all allow, for scores of this shape.
 
         Args:

@@ -1,7 +1,5 @@
 """Other people's implementations, loaded so that they run beside ours."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import types

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 from experiments import names
 from polyhead.training import train
 from polyhead_course.models.names import NameWriter, NGram, read_names
+from polyhead_course.models.names.runs import LOCALES
 from tests.experiments.interruption import first_losses
 
 
@@ -59,6 +60,29 @@ def test_training_begins_like_the_committed_run():
     assert facts["recipe"]["seed"] == names.RECIPE.seed
     if metadata.version("babel") == facts["babel"]:  # otherwise there may be other names
         assert_close(losses, facts["first_losses"][:8], rtol=0.05, atol=0.0)
+
+
+def test_it_knows_held_out_names_better_than_trigrams():
+    """One trigram for all languages knows each of them worse; with one for each it wins on the whole."""
+    results = names.evaluate(NameWriter(), read_names(), count=200)
+    for language in LOCALES:
+        got = results[language]
+        assert got.num_held_out > 100
+        assert got.perplexity < 0.9 * got.one_trigram
+        assert got.perplexity < 1.1 * got.own_trigram
+        assert got.new > 40
+        assert got.real <= got.new <= got.different <= 200
+    assert results["all"].perplexity < results["all"].own_trigram
+    assert results["all"].new == sum(results[language].new for language in LOCALES)
+
+
+def test_perplexities_of_all_languages_are_averaged_by_tokens():
+    one = names.Evaluation(3, 10, 2.0, 5.0, 1.0, 3.0, 1, 1, 1)
+    got = names.aggregate([one, one._replace(num_tokens=30, perplexity=32.0)])
+    assert_close(got.perplexity, 16.0)
+    assert (got.num_held_out, got.num_tokens, got.real) == (6, 40, 2)
+    assert_close(got.own_trigram, 5.0)
+    assert_close(got.teacher, 3.0)
 
 
 def test_the_command_trains(monkeypatch, tmp_path):

@@ -1,7 +1,5 @@
 """Beam search: several partial sequences at a time, and the best complete ones."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

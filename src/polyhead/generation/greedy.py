@@ -1,7 +1,5 @@
 """Greedy decoding: the most probable token each time."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Bool, Integer
 from torch import Tensor

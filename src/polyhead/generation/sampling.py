@@ -1,7 +1,5 @@
 """Sampling: a random next token, out of all tokens or of the most probable ones."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import torch

@@ -1,7 +1,5 @@
 """Speculative decoding: a cheap model drafts tokens, and the model keeps those that it might have drawn."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor

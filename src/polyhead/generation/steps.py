@@ -1,7 +1,5 @@
 """The logits of the next token, step by step: what all methods of generation share."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The outputs of heads before W_O: recorded, and replaced by others; and other heads to compare with."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager

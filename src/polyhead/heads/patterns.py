@@ -1,7 +1,5 @@
 """Attention patterns: the keys of known patterns, the share of weight on them, the distance of two heads."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The heads of a model: their names, ablation and pruning, and importance."""
 
-from __future__ import annotations
-
 import copy
 import math
 import sys

@@ -4,8 +4,6 @@ The names are those of https://nlp.seas.harvard.edu/annotated-transformer/: our 
 embed_dim its d_model, our head_dim its d_k.
 """
 
-from __future__ import annotations
-
 from jaxtyping import Float
 from torch import Tensor, nn
 

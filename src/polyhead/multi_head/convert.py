@@ -1,7 +1,5 @@
 """Copies the weights of one form of multi-head attention into another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

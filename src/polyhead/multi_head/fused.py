@@ -1,7 +1,5 @@
 """Multi-head attention for use: one input projection, and PyTorch's fused attention kernel."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer

@@ -1,7 +1,5 @@
 """Multi-head attention as a list of heads, computed one after another."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn

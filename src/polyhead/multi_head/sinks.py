@@ -5,8 +5,6 @@ weights = exp(scores) / (exp(sink) + Σ exp(scores)): a row's sum is below 1, an
 Source: gpt-oss, OpenAI 2025; transformers' `modeling_gpt_oss.py`.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Multi-head self-attention as most tutorials write it: project, view, transpose."""
 
-from __future__ import annotations
-
 import math
 
 from jaxtyping import Float

@@ -4,8 +4,6 @@ The names are those of *Dive into Deep Learning* 1.0 (https://d2l.ai), section 1
 num_hiddens.
 """
 
-from __future__ import annotations
-
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """BART: an encoder and a decoder, with cross-attention between them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """BERT: an encoder alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

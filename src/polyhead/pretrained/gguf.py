@@ -1,7 +1,5 @@
 """GGUF, the file format of llama.cpp: weights, mostly of four or eight bits, configuration and tokenizer."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
@@ -63,7 +61,7 @@ class GGUF(NamedTuple):
 
     state_dict: dict[str, Tensor]
     config: dict[str, Any]
-    tokenizer: Tokenizer
+    tokenizer: "Tokenizer"
 
 
 @checked
@@ -103,7 +101,7 @@ def read_gguf(path: str | os.PathLike[str], dtype: torch.dtype = torch.float32) 
     return GGUF(dict(_weights(reader, config, dtype)), config, tokenizer)
 
 
-def _open(path: Path) -> GGUFReader:
+def _open(path: Path) -> "GGUFReader":
     from gguf import GGUFReader
 
     class Reader(GGUFReader):
@@ -141,7 +139,9 @@ def _config(values: dict[str, Any], tensors: set[str]) -> dict[str, Any]:
     return {"model_type": "llama", "hidden_act": "silu", "tie_word_embeddings": tied, **config}
 
 
-def _weights(reader: GGUFReader, config: dict[str, Any], dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:
+def _weights(
+    reader: "GGUFReader", config: dict[str, Any], dtype: torch.dtype
+) -> Iterator[tuple[str, Tensor]]:
     """Each tensor by transformers' name, dequantised, with transformers' order of rows."""
     from gguf.quants import dequantize
 
@@ -167,7 +167,7 @@ def _weights(reader: GGUFReader, config: dict[str, Any], dtype: torch.dtype) -> 
         yield f"{at}{_TENSORS[name]}.{kind}", weight.contiguous()
 
 
-def _tokenizer(values: dict[str, Any]) -> Tokenizer:
+def _tokenizer(values: dict[str, Any]) -> "Tokenizer":
     """The byte-pair encoding of the file, which splits the text as llama.cpp's type "smollm" does."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 

@@ -1,7 +1,5 @@
 """GPT-2: a decoder alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Configurations and state dicts in Hugging Face's format, read with errors for all that does not match."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable

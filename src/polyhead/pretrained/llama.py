@@ -1,7 +1,5 @@
 """Llama: a decoder alone, with the architecture of most public models today."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """all-MiniLM-L6-v2: real weights, small enough for a notebook."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -41,7 +39,7 @@ class MiniLM(nn.Module):
 
     max_length = 256  # tokens after which a sentence is cut off, as in the model's own settings
 
-    def __init__(self, model: EncoderOnly, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: EncoderOnly, tokenizer: "Tokenizer") -> None:
         """Join the encoder and its tokenizer."""
         super().__init__()
         self.model = model

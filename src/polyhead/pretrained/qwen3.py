@@ -1,7 +1,5 @@
 """Qwen3: Llama with normalised queries and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

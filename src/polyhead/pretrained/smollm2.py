@@ -1,7 +1,5 @@
 """SmolLM2-135M-Instruct: a language model that answers questions, small enough for a notebook."""
 
-from __future__ import annotations
-
 import hashlib
 from importlib import metadata
 from pathlib import Path
@@ -38,7 +36,7 @@ class SmolLM2(NamedTuple):
     """
 
     model: DecoderOnly
-    tokenizer: Tokenizer
+    tokenizer: "Tokenizer"
     end_id: int
 
 

@@ -1,7 +1,5 @@
 """What exercises call: `checks` of the reader's own functions, `diagnose`, and `patients` to diagnose."""
 
-from __future__ import annotations
-
 import os
 from importlib import resources
 from typing import Any

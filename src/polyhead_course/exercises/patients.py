@@ -1,7 +1,5 @@
 """The exercise of chapter 13: decoders known by a number alone, each with one planted bug or none."""
 
-from __future__ import annotations
-
 import hashlib
 
 from attention_clinic.planted import BUGS, CLASSES, planted_decoder

@@ -1,7 +1,5 @@
 """`python -m polyhead_course.handouts [language …]`: slides and figures of the built site, for lectures."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Packs the figures of a language's notebooks into one archive, each as SVG and as PNG."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path

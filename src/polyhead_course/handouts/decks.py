@@ -5,8 +5,6 @@ section without figures gives one for its first formula on a line of its own, el
 with a term in bold, which explains it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

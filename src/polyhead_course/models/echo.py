@@ -1,7 +1,5 @@
 """A model that repeats the letter before, with four kinds of positions, beyond its training, too."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Int

@@ -4,8 +4,6 @@
 A row names the heads that were off, so that it can be computed again on its own.
 """
 
-from __future__ import annotations
-
 import csv
 from importlib import resources
 from importlib.resources.abc import Traversable

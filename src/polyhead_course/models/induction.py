@@ -1,7 +1,5 @@
 """A model of two heads that copies: letters, a part of them again, and attention without anything else."""
 
-from __future__ import annotations
-
 import string
 from importlib import resources
 from typing import cast

@@ -3,8 +3,6 @@
 Its pairs, `data/query_title_pairs.tsv`, are written by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The task of the chapter on many heads: red from the token before, blue from the district, in many runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """`python -m polyhead_course.pdf [language …]`: print the built site, one PDF for each language."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reads a page of the built site as a part of a book: ids and links of the book, solutions apart."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Joins the pages of one language in one document, and prints it until its page numbers no longer change."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """The course's theme as a Sphinx extension: layout, style, scripts, cards and files."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 from typing import Any

@@ -1,9 +1,8 @@
 """Reads the public names of Python packages, their signatures and docstrings, without importing them."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -187,15 +186,18 @@ def signature_of(entry: griffe.Object, name: str) -> str:
         value = f" = {_code(entry.value)}" if entry.value else ""
         line = f"{name}{annotation}{value}"
         return line if len(line) <= _CONSTANT_WIDTH else f"{name}{annotation} = ..."
-    parameters = [*_parameter_list(parameters_of(entry))] if parameters_of(entry) else []
+    parameters = parameters_of(entry)
     if entry.is_class and not parameters:
         return name
     returns = entry.returns if isinstance(entry, griffe.Function) else None
-    end = f") -> {_code(returns)}" if returns else ")"
-    line = f"{name}({', '.join(parameters)}{end}"
+    function = griffe.Function(name, parameters=griffe.Parameters(*parameters), returns=returns)
+    line = _code(function.signature())
     if len(line) <= _SIGNATURE_WIDTH or not parameters:
         return line
-    return "\n".join([f"{name}(", *(f"    {each}," for each in parameters), end])
+    inside = _code(function.signature(return_type=False))[len(f"{name}(") : -1]
+    between = rf", (?=[*/]|(?:{'|'.join(each.name for each in parameters)})\b)"
+    lines = [f"    {each}," for each in re.split(between, inside)]
+    return "\n".join([f"{name}(", *lines, line.removeprefix(f"{name}({inside}")])
 
 
 def parameters_of(entry: griffe.Object) -> list[griffe.Parameter]:
@@ -215,20 +217,6 @@ def parameters_of(entry: griffe.Object) -> list[griffe.Parameter]:
     return (
         parameters[1:] if is_method and parameters and parameters[0].name in {"self", "cls"} else parameters
     )
-
-
-def _parameter_list(parameters: list[griffe.Parameter]) -> Iterator[str]:
-    """Write each parameter, and the marks of positional-only and keyword-only ones."""
-    by_name = {each.name: each for each in parameters}
-    bare = (griffe.Parameter(each.name, kind=each.kind) for each in parameters)
-    # griffe writes the marks, and the stars before names.
-    for word in griffe.Function("", parameters=griffe.Parameters(*bare)).signature()[1:-1].split(", "):
-        each = by_name.get(word.lstrip("*"))
-        annotation = f": {_code(each.annotation)}" if each and each.annotation else ""
-        equals = " = " if annotation else "="
-        has_default = each and each.default is not None and not word.startswith("*")
-        default = f"{equals}{_code(each.default)}" if each and has_default else ""
-        yield f"{word}{annotation}{default}"
 
 
 def _code(expression: str | griffe.Expr | None) -> str:

@@ -1,7 +1,5 @@
 """Describes a page in one or two sentences, from its front matter or its first paragraph."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate

@@ -13,8 +13,6 @@ print, the page shows the figure alone.
 Each of them has a page of its own besides, `embed/<page>/<cell>.html`, which other sites may show in a frame.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Formulas as readers type them, for the search and for texts that have no room for MathML."""
 
-from __future__ import annotations
-
 from selectolax.lexbor import LexborNode
 
 # What readers type before the first, the second and the third part of a formula that is one word.

@@ -3,8 +3,6 @@
 It is drawn from the data of the page's live translator, and moves by its style sheet alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any

@@ -1,7 +1,5 @@
 """The head of every page: its script, policy and icons, and what it says to messengers and search engines."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """All uses by the theme of what is not public in Sphinx and other extensions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any

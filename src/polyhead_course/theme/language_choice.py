@@ -1,7 +1,5 @@
 """The page where a reader chooses a language: the directive `choose-language`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Makes the markup of a page light, and its tables, cells and Chinese words plain to screen readers."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

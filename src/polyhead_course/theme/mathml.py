@@ -1,7 +1,5 @@
 """Writes the formulas of a page as MathML when the site is built, so that pages need no script for them."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from html import escape

@@ -1,7 +1,5 @@
 """Links the names of the book's package to their entries, in the text and the code of every page."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

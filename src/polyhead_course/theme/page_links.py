@@ -6,8 +6,6 @@ are in a folder of the site. `make pages` publishes this folder also as the bran
 Colab opens notebooks only from a repository; Binder runs the repository itself.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from html import escape

@@ -1,7 +1,5 @@
 """The directive `api-reference`: the public names of the book's package, with their docstrings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache

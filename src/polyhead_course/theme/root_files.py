@@ -1,7 +1,5 @@
 """Writes the files that are no pages: robots.txt, icons, cards, a redirect, what readers can keep offline."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The sidebar: the chapters of the page's language, then the pages that all languages share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from docutils import nodes

@@ -1,7 +1,5 @@
 """Turns an SVG file into a small element of a page, with the page's colours, fonts, an accessible name."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from functools import lru_cache

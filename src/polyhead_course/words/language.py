@@ -1,7 +1,5 @@
 """The reader's language, and words in it: of `terms.yml`, and of `clinic.yml` the clinic's sentences."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import os

@@ -1,7 +1,5 @@
 """`show`: the source of a function, class, method or module, as a listing to read."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import io

@@ -1,7 +1,5 @@
 """`Table`: rows below headings in the reader's language."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from polyhead_course.words.language import text

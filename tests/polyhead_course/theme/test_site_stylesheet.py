@@ -13,7 +13,7 @@ from fontTools.ttLib import TTFont
 from polyhead_course.theme.stylesheet import names_of_pages, names_of_scripts, used_rules
 from tests.building import Built
 
-NAMES = {"p", "details", "a", ".card", ".open", "#top", "--used"}
+NAMES = {"card", "open", "top", "--used"}
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,17 @@ NAMES = {"p", "details", "a", ".card", ".open", "#top", "--used"}
     [
         (".card{color:red}", ".card{color:red}"),
         (".gone{color:red}", ""),
-        (".card,.gone p{color:red}", ".card{color:red}"),
+        (".card,.gone p{color:red}", ".card,.gone p{color:red}"),
         (".card .gone{color:red}", ""),
         ("#top>p{color:red}", "#top>p{color:red}"),
         ("#bottom{color:red}", ""),
-        ("video{color:red}", ""),
+        ("video{color:red}", "video{color:red}"),
         # One of several in parentheses is enough; that none of them is there is not known.
         ("p:is(.gone,.open){color:red}", "p:is(.gone,.open){color:red}"),
-        ("p:not(.gone)::before{color:red}", "p:not(.gone)::before{color:red}"),
+        ("p:not(.gone)::before{color:red}", "p:not(.gone):before{color:red}"),
         ("a:hover{color:red}", "a:hover{color:red}"),
         ("[data-x=gone]{color:red}", "[data-x=gone]{color:red}"),
+        (".text-wrap{top:0}p{text-wrap:balance}", ".text-wrap{top:0}p{text-wrap:balance}"),
         ("@media print{.gone{color:red}}", ""),
         ("@media print{.card{color:red}.gone{color:red}}", "@media print{.card{color:red}}"),
         ("@import 'elsewhere.css';p{color:red}", "p{color:red}"),
@@ -39,15 +40,15 @@ NAMES = {"p", "details", "a", ".card", ".open", "#top", "--used"}
         # Properties that no rule reads go, and those that only they read.
         (":root{--a:1;--b:var(--a);--used:2}p{color:var(--c)}", ":root{--used:2}p{color:var(--c)}"),
         # Icons are not read out.
-        ('p::before{content:"\uf0c9"}', 'p::before{content:"\uf0c9";content:"\uf0c9" / ""}'),
+        ('p::before{content:"\uf0c9"}', 'p:before{content:"\uf0c9";content:"\uf0c9" / ""}'),
         (
             ':root{--i:var(--j);--j:"\uf0c9"}p::before{content:var(--i)}',
-            'p::before{content:"\uf0c9";content:"\uf0c9" / ""}',
+            'p:before{content:"\uf0c9";content:"\uf0c9" / ""}',
         ),
-        ('p::before{content:"§"}', 'p::before{content:"§"}'),
+        ('p::before{content:"§"}', 'p:before{content:"§"}'),
         (
             ":root{--used:attr(title)}p::before{content:var(--used)}",
-            ":root{--used:attr(title)}p::before{content:var(--used)}",
+            ":root{--used:attr(title)}p:before{content:var(--used)}",
         ),
     ],
 )
@@ -60,8 +61,8 @@ def test_names_come_from_pages_and_scripts(tmp_path: Path) -> None:
     script = tmp_path / "a.js"
     script.write_text('box.classList.add("five-six")')
     names = names_of_pages([tmp_path / "a.html"]) | names_of_scripts([script])
-    assert {"p", ".one", ".two", "#three", "--four", ".five-six"} <= names
-    assert not {".three", "#one", ".p"} & names
+    assert {"one", "two", "three", "--four", "five-six"} <= names
+    assert not {"p", "color", "style"} & names
 
 
 def test_a_page_loads_one_sheet_and_two_scripts_and_one_where_it_asks_something(four: Built) -> None:
@@ -83,4 +84,4 @@ def test_the_icons_of_the_pages_are_in_the_sheet(four: Built) -> None:
     named = {ord(each) for each in css if "\ue000" <= each <= "\uf8ff"}
     assert {0xF0C9, 0xF019, 0xF0C5} <= named  # bars, download, copy
     assert named == set(shapes)
-    assert len(css) < 90_000
+    assert len(css) < 95_000

@@ -1,7 +1,5 @@
 """The exercises on the clinic's cases: attention, heads, masks, positions, and parts of modern decoders."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 

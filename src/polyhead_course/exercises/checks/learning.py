@@ -1,7 +1,5 @@
 """The exercises about layers, models, training and measures: what is right, and what mistakes give."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The exercises of the bug clinic: a reader's probe on decoders with planted bugs, and patients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The questions without code: which choice of each is right, computed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The exercises on a real language model: a head's pattern, and its removal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

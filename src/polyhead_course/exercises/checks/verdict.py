@@ -1,7 +1,5 @@
 """Runs a reader's function once, and names the clinic's findings in its output."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """A decoder that writes names, character by character; the first token is the language."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from pathlib import Path

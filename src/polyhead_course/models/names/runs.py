@@ -1,11 +1,9 @@
-"""The names, evaluation of their model on held-out ones, and n-gram models, its baseline and its teacher.
+"""The names, and n-gram models of them: the baseline of their model, and its teacher.
 
 The names of places and languages come from CLDR, Unicode's Common Locale Data Repository, in the package
 Babel, which only training and evaluation need: a `NameWriter` has its characters from the checkpoint. The
-model is trained by `experiments/names.py`.
+model is trained and evaluated by `experiments/names.py`.
 """
-
-from __future__ import annotations
 
 import functools
 import hashlib
@@ -201,66 +199,3 @@ def speculate(
         ended = (kept == END).cumsum(dim=0) - (kept == END).long()
         ids, calls = torch.cat((ids, kept[ended == 0])), calls + 1
     return ids[1:], calls
-
-
-class Evaluation(NamedTuple):
-    """Results for one language, or for all together.
-
-    >>> Evaluation(3, 21, 5.5, 6.5, 7.5, 4.5, 10, 4, 1).perplexity
-    5.5
-    """
-
-    num_held_out: int  # names held out
-    num_tokens: int  # their characters and ends
-    perplexity: float  # the model's on the held-out names
-    own_trigram: float  # the perplexity of a trigram model of the language
-    one_trigram: float  # the perplexity of one trigram model of all languages, trained on the same names
-    teacher: float  # that of the smoothed 5-gram model of the language, from which the model learned
-    different: int  # different names among the generated ones
-    new: int  # those of the different ones that are no training names
-    real: int  # those of the new ones that are held-out names
-
-
-def evaluate(writer: NameWriter, names: Names, count: int = 1000, seed: int = 0) -> dict[str, Evaluation]:
-    """Measure perplexities on held-out names, and sample `count` names of each language.
-
-    The temperature is 0.8, and top_p 0.9.
-
-    >>> from polyhead_course.models.names import read_names
-    >>> results = evaluate(NameWriter(), read_names(), count=1)
-    >>> results["en"].perplexity < results["en"].one_trigram
-    True
-    """
-    vocabulary = writer.vocabulary
-    training, held_out = (
-        {tag: [name for name in each if vocabulary.knows(name)] for tag, each in side.items()}
-        for side in names
-    )
-    all_languages, results = fit_ngram(vocabulary, training, order=3), {}
-    for tag in vocabulary.languages:
-        sequences = [vocabulary.tokens_of(tag, name) for name in held_out[tag]]
-        generator = torch.Generator().manual_seed(seed)
-        samples = set(writer.write(tag, count, temperature=0.8, top_p=0.9, generator=generator)) - {""}
-        new = samples - set(names.training[tag])
-        results[tag] = Evaluation(
-            len(sequences),
-            sum(len(sequence) - 1 for sequence in sequences),
-            writer.perplexity(tag, held_out[tag]),
-            fit_ngram(vocabulary, {tag: training[tag]}, order=3).perplexity(sequences),
-            all_languages.perplexity(sequences),
-            fit_ngram(vocabulary, {tag: training[tag]}, order=5).perplexity(sequences),
-            len(samples),
-            len(new),
-            len(new & set(held_out[tag])),
-        )
-    return {**results, "all": _aggregate(list(results.values()))}
-
-
-def _aggregate(each: list[Evaluation]) -> Evaluation:
-    """Average the perplexities as logarithms, weighted by tokens; add the rest."""
-    columns = dict(zip(Evaluation._fields, zip(*each, strict=True), strict=True))
-    sums = {name: sum(values) for name, values in columns.items()}
-    for name in ("perplexity", "own_trigram", "one_trigram", "teacher"):
-        logs = (n * math.log(p) for n, p in zip(columns["num_tokens"], columns[name], strict=True))
-        sums[name] = math.exp(sum(logs) / sums["num_tokens"])
-    return Evaluation(**sums)

@@ -1,7 +1,5 @@
 """What each of SmolLM2's 270 heads does: tables that `experiments/smollm2.py` writes."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from importlib import resources

@@ -4,8 +4,6 @@ Each text is measured alone, without a cache. No start token comes before it, so
 predicted. Each prompt is continued greedily, in one of the `WAYS`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -107,7 +105,7 @@ def continuations() -> Iterator[Continuation]:
 
 
 @torch.no_grad()
-def perplexities(model: nn.Module, tokenizer: Tokenizer, texts: Iterable[str]) -> list[float]:
+def perplexities(model: nn.Module, tokenizer: "Tokenizer", texts: Iterable[str]) -> list[float]:
     """Compute exp(-mean log P) over the tokens of each text but the first, which nothing comes before.
 
     Args:
@@ -130,6 +128,6 @@ def perplexities(model: nn.Module, tokenizer: Tokenizer, texts: Iterable[str]) -
     return found
 
 
-def _rows(file: str) -> csv.DictReader[str]:
+def _rows(file: str) -> "csv.DictReader[str]":
     table = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
     return csv.DictReader(io.StringIO(table))  # which leaves the lines of a text together

@@ -3,8 +3,6 @@
 `experiments/smollm2_live.py` writes the files.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence

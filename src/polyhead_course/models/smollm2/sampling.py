@@ -1,7 +1,5 @@
 """How surprising the texts are that a model has drawn: to itself, at temperature 1."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

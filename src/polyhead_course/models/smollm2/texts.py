@@ -1,7 +1,5 @@
 """The texts on which SmolLM2 is measured, and random tokens that come twice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import cache

@@ -4,8 +4,6 @@ The rule is not part of the model, which translates any text, and never reports 
 pairs are dates in English and in another language, as Babel formats them by Unicode's CLDR.
 """
 
-from __future__ import annotations
-
 import calendar
 import datetime
 import difflib

@@ -1,7 +1,5 @@
 """Evaluation of a translator: exact match, and the alignment of its cross-attention."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The translator: a small Transformer between two vocabularies, its loss, its recipe, and its decoding."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -58,7 +56,7 @@ class Vocabulary:
         self.numbers = {token: number for number, token in enumerate(self.tokens)}
 
     @classmethod
-    def of(cls, sequences: Iterable[Sequence[str]]) -> Vocabulary:
+    def of(cls, sequences: Iterable[Sequence[str]]) -> "Vocabulary":
         """Make a vocabulary of the special tokens and all tokens of the sequences."""
         return cls([*SPECIAL, *sorted({token for sequence in sequences for token in sequence} - {*SPECIAL})])
 
@@ -110,13 +108,13 @@ class Translator:
         )
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair]) -> Translator:
+    def of(cls, pairs: Sequence[Pair]) -> "Translator":
         """Make an untrained translator with the vocabularies of these pairs."""
         sources = (source_tokens(pair.source, pair.to) for pair in pairs)
         return cls(Vocabulary.of(sources), Vocabulary.of(target_tokens(pair.target) for pair in pairs))
 
     @classmethod
-    def load(cls, path: str | Path) -> Translator:
+    def load(cls, path: str | Path) -> "Translator":
         """Read a file that `save` wrote."""
         weights, facts = load(path)
         if not {"source_tokens", "target_tokens"} <= facts.keys():
