@@ -9,13 +9,14 @@ import itertools
 import operator
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import ROLES, named_parameters
 from attention_clinic.diagnosis import Finding
+from attention_clinic.kinds.examination import KEYS, Form, is_triangle
 from attention_clinic.seeded import around, copied, has_numbers, redraw
 from attention_clinic.trial import CallFailed
 
@@ -23,7 +24,6 @@ Decoder = Callable[..., Any]
 
 MODEL = ROLES["decoder"]
 _SAMPLE = torch.zeros(2, 3, dtype=torch.long)
-_DTYPES = (torch.long, torch.bool)
 _CACHES = (*MODEL["cache"], "new_cache", "present", "presents")
 _LOGITS = ("logits", "prediction_logits", "last_hidden_state")
 _INTENDED = (
@@ -42,19 +42,6 @@ class NoLogits(CallFailed, TypeError):
         details = {"expected": expected, "actual": shape} if is_tensor else {"kind": kind}
         super().__init__(Finding("shape" if is_tensor else "no_tensor", details=details))
         self.args = (f"a decoder must give logits, {expected}, got {shape if is_tensor else kind}",)
-
-
-class MaskForm(NamedTuple):
-    """How a decoder takes masks: whether True hides, with how many dimensions, and with which dtype."""
-
-    hides: bool
-    dimensions: int
-    dtype: torch.dtype
-
-    def apply(self, mask: Tensor) -> Tensor:
-        """The form of a mask of shape (batch, length) that is True at tokens and False at padding."""
-        shape = (len(mask), *[1] * (self.dimensions - 2), mask.shape[1])
-        return (~mask if self.hides else mask).to(self.dtype).reshape(shape)
 
 
 class Cache:
@@ -157,15 +144,18 @@ class DecoderAdapter:
         return Cache(decoder, self._empty_cache())
 
     @functools.cached_property
-    def mask_form(self) -> MaskForm:
+    def mask_form(self) -> Form:
         """The form in which a mask that hides nothing changes nothing."""
         plain, name = self._logits(_SAMPLE), self._names["mask"]
         # Hugging Face's masks have numbers, which mean one thing alone.
-        hides, dtypes = ([False], _DTYPES) if name == "attention_mask" else ([False, True], _DTYPES[::-1])
-        forms = [MaskForm(*form) for form in itertools.product(hides, (2, 3, 4), dtypes)]
+        is_number = name == "attention_mask"
+        meanings = ["keeps"] if is_number else ["keeps", "hides"]
+        ways = itertools.product(["mask"], meanings, KEYS, (is_number, not is_number))
+        forms = list(itertools.starmap(Form, ways))
+        whole = torch.ones(_SAMPLE.shape, dtype=torch.bool)
         for form in forms:
             with contextlib.suppress(Exception):  # another form
-                mask = form.apply(torch.ones_like(_SAMPLE, dtype=torch.bool)).to(self.device)
+                mask = form.of_keys(whole).to(self.device)
                 if torch.allclose(self._logits(_SAMPLE, {name: mask}), plain, atol=1e-4, equal_nan=True):
                     return form
         return forms[0]
@@ -198,7 +188,7 @@ class DecoderAdapter:
 
     def _formed(self, role: str, value: Any) -> Any:
         if role == "mask":
-            value = self.mask_form.apply(value)
+            value = self.mask_form.of_keys(value)
         return value.to(self.device) if isinstance(value, Tensor) else value
 
     def _logits(self, ids: Tensor, given: dict[str, Any] | None = None, cache: Cache | None = None) -> Tensor:
@@ -275,11 +265,3 @@ def is_meant_causal(decoder: Any) -> bool | None:
     generates = any(hasattr(decoder, name) for name in ("generate", "new_cache"))
     triangles = any(map(is_triangle, decoder.buffers()))
     return True if generates or triangles or DecoderAdapter(decoder).takes("cache") else None
-
-
-def is_triangle(buffer: Tensor) -> bool:
-    """Whether a square table has something above its diagonal or below it, and not on both sides."""
-    if buffer.ndim < 2 or buffer.shape[-1] != buffer.shape[-2]:
-        return False
-    table = buffer.reshape(-1, *buffer.shape[-2:])[0]
-    return bool(table.triu(1).any()) != bool(table.tril(-1).any())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
@@ -161,6 +161,17 @@ def smallest(subject: Subject, case: Case, result: Output, small: Iterable[Case]
 def fits(result: Output, case: Case) -> TypeGuard[Tensor]:
     """Whether there is a result, and it has the shape of what is right."""
     return not isinstance(result, CallFailed) and result.shape == case.expected.shape
+
+
+UNKNOWN = 10  # a distance
+
+
+def distance(result: Output, case: Case, conventions: Set[str] = frozenset()) -> int:
+    """How far a result is from what is right: 0, more by each mistake, `UNKNOWN`, more if it does not fit."""
+    if not fits(result, case):
+        return UNKNOWN + 1
+    names = case.names(result)
+    return UNKNOWN if names is None else len({*names} - conventions) + bool(names)
 
 
 def has_right_shape(subject: Subject, case: Case) -> bool:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from attention_clinic.adapter import MODEL
 from attention_clinic.arguments import Binding, plain, signature
-from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMS, Diagnosis, Finding, Wording
+from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMS, NAMES, Diagnosis, Finding, Wording
 from attention_clinic.kinds import decoder, layers, norms, positions, table
 from attention_clinic.kinds.modules import build_module
 from attention_clinic.kinds.table import KINDS, Kind, counts_as, distance
@@ -73,8 +73,8 @@ def diagnose(
         >>> diagnose(lambda query, key, value: (query @ key.mT).softmax(-1) @ value).names
         ('unscaled',)
     """
-    if unknown := [name for name in ignore if name not in FINDINGS]:
-        near = ", ".join(difflib.get_close_matches(unknown[0], FINDINGS, 3)) or "none"
+    if unknown := [name for name in ignore if name not in NAMES]:
+        near = ", ".join(difflib.get_close_matches(unknown[0], NAMES, 3)) or "none"
         raise ValueError(f"ignore must have names of findings, got {unknown[0]!r}; names like it: {near}")
     made = "candidate"
     meant = Meant(False if kind == "encoder" and causal is None else causal, mask, rope, residual)
@@ -248,7 +248,7 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
     findings: dict[str, list[Finding]] = {"bugs": [], "doubts": [], "notes": []}
     for each in (*found, *trial.conduct.values()):
         if each.name not in ignore:
-            trial.question = f'ignore=["{each.name}"]' if each.name in table.ASKED else trial.question
+            trial.question = f'ignore=["{each.name}"]' if FINDINGS["doubt"].get(each.name) else trial.question
             call = trial.recorded.get(each.actual) if isinstance(each.actual, Tensor) else None
             form = {"form": FORMS.get(kind)} if each.name in ("differs", "not_compared") else {}
             findings[counts_as(each.name, kind)].append(

@@ -21,7 +21,8 @@ def tables(file: str) -> dict[str, dict[str, str]]:
 
 _TABLES = tables("sentences.toml")
 _THREADS, FORMS = _TABLES.pop("thread"), _TABLES.pop("form")
-FINDINGS = _TABLES["check"]
+NAMES = (*_TABLES["check"],)  # of findings
+FINDINGS = tables("findings.toml")
 SENTENCES: dict[str, str] = {
     f"{table}.{name}": sentence
     for table, sentences in _TABLES.items()

@@ -45,11 +45,11 @@ def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Itera
         yield name, found
 
 
-def right_form(decoder: Any) -> nn.Module | None:
+def right_form(own: Any) -> nn.Module | None:
     """A copy in which each part has the class that polyhead or PyTorch gave it, before it was changed."""
-    if _original(type(decoder)) not in (DecoderOnly, SmallDecoder):
+    if _original(type(own)) not in (DecoderOnly, SmallDecoder, MultiHeadAttention):
         return None
-    twin = copied(decoder)
+    twin = copied(own)
     for part in [] if twin is None else twin.modules():
         part.__class__ = _original(type(part))
         part.__dict__.pop("forward", None)
@@ -84,34 +84,26 @@ def _planted(twin: nn.Module, named: set[str]) -> Forms:
 def _changed(twin: nn.Module, named: set[str]) -> Forms:
     """The twin, and copies with a mistake in the book's attention."""
     yield (), twin
-    for name in (each for each in ("causal_strict", *_FACTORS) if each not in named):
+    for name in (each for each in _FACTORS if each not in named):
         changed = copy.deepcopy(twin)
-        for part in changed.modules():
-            if isinstance(part, MultiHeadAttention):
-                _change(part, name)
+        for part in (each for each in changed.modules() if isinstance(each, MultiHeadAttention)):
+            for parameter in part.input_projection.parameters():
+                parameter.data[: part.num_heads * part.head_dim] *= _FACTORS[name](part)
+            if name == "causal_strict":
+                part.register_forward_pre_hook(_strict, with_kwargs=True)
         yield (name,), changed
 
 
-class _Strict(MultiHeadAttention):
-    """No token sees itself."""
-
-    def forward(self, query: Tensor, *args: Any, **options: Any) -> Any:
-        strict = causal_mask(query.shape[1]).tril(-1)
-        mask = options.get("mask")
-        options["mask"] = strict if mask is None else mask & strict
-        return super().forward(query, *args, **options)
-
-
-def _change(attention: MultiHeadAttention, name: str) -> None:
-    if name == "causal_strict":
-        attention.__class__ = _Strict
-        return
-    for parameter in attention.input_projection.parameters():
-        parameter.data[: attention.num_heads * attention.head_dim] *= _FACTORS[name](attention)
+def _strict(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Hide each token from itself."""
+    strict = causal_mask(args[0].shape[1]).tril(-1)
+    mask = options.get("mask")
+    return args, {**options, "mask": strict if mask is None else mask & strict}
 
 
 # What multiplies queries, and so scores.
 _FACTORS: dict[str, Callable[[MultiHeadAttention], float]] = {
+    "causal_strict": lambda _: 1.0,
     "unscaled": lambda a: a.head_dim**0.5,
     "no_root": lambda a: a.head_dim**-0.5,
     "scale_multiplied": lambda a: float(a.head_dim),

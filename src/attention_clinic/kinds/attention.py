@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.arguments import ROLES, Subject
-from attention_clinic.cases import Case, Named, choices, examine, fits, same, samples
-from attention_clinic.diagnosis import Finding
+from attention_clinic.cases import UNKNOWN, Case, Named, choices, distance, examine, fits, same, samples
+from attention_clinic.diagnosis import FINDINGS, Finding
 from attention_clinic.kinds import examination
 from attention_clinic.kinds.examination import CAUSAL, WRONG_PATTERNS, Examination, Form, Pattern, band, forms
 from attention_clinic.kinds.modules import COUNTS, HEAD_DIMS, WIDTHS, declared
@@ -179,7 +179,7 @@ PLACES: dict[str, Callable[[Tensor], Tensor]] = {
 }  # fmt: skip
 WINDOW = 3
 # Findings after which nothing more can be told.
-UNCLEAR = {"not_deterministic", "raises", "no_tensor", "dtype", "shape", "differs", "batch_mixed", "all_nan"}
+UNCLEAR = {"not_deterministic", "batch_mixed", "all_nan", *FINDINGS["distance"]}
 
 
 def diagnose_attention(trial: Trial) -> Iterator[Finding]:
@@ -286,7 +286,7 @@ class _Function(Examination):
             fitting = [each for each in self.sizes if any(self._runs(each, form) for form in tries)]
             if fitting:
                 running[self.layout] = [*fitting[:3]]
-                mistakes[self.layout] = min(self._count_mistakes(fitting[0], form) for form in tries)
+                mistakes[self.layout] = min(self._distance(fitting[0], form) for form in tries)
         # What runs in several layouts is meant for the one in which it is right. With heads, only the numbers
         # tell whether they are before or after the tokens.
         layouts = [layout for layout in running if not mistakes[layout]] or [*running]
@@ -295,11 +295,9 @@ class _Function(Examination):
         self.layout = layouts[0] if layouts else "batch"
         self.sizes = running.get(self.layout, self.sizes)
 
-    def _count_mistakes(self, sizes: tuple[int, ...], form: Form | None) -> int:
+    def _distance(self, sizes: tuple[int, ...], form: Form | None) -> int:
         case = self.case(sizes, form)
-        result = self.output(case.inputs)
-        names = case.names(result) if fits(result, case) else None
-        return 9 if names is None else len(names)
+        return distance(self.output(case.inputs), case)
 
     def _runs(self, sizes: tuple[int, ...], form: Form | None) -> bool:
         case = self.case(sizes, form)
@@ -310,16 +308,15 @@ class _Function(Examination):
 
         Where it takes a mask for each sequence, it must be right with that, not with one for all alone.
         """
-        fewest, takes_each = 99, False
+        fewest, takes_each = UNKNOWN + 1, False
         for form, case, result in self.answers(role, partial(self.case, self.sizes[0])):
             if takes_each and not form.is_each:
                 continue
             takes_each |= form.is_each
-            names = case.names(result) if result.isfinite().all() else None
-            count = 9 if names is None else len(names)
-            if count < fewest:
-                fewest, self.forms[role] = count, form
-            if count == 0:
+            far = distance(result, case) if result.isfinite().all() else UNKNOWN
+            if far < fewest:
+                fewest, self.forms[role] = far, form
+            if far == 0:
                 return
 
     # ---- what else it may do

@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_clinic import laws
 from attention_clinic.adapter import DecoderAdapter, NoLogits, awakened, is_meant_causal
 from attention_clinic.arguments import WithoutDropout
-from attention_clinic.diagnosis import Finding
+from attention_clinic.diagnosis import FINDINGS, Finding
 from attention_clinic.laws import Deviation, gap, last, moved, other_tokens, padded, sample
 from attention_clinic.same_weights import parity_names
 from attention_clinic.trial import CallFailed, Trial
@@ -35,7 +35,7 @@ class Exam:
     def broken(self, law: str, batch: int = 3, length: int = 11) -> Deviation | None:
         """How far a law is broken; None if it holds or does not apply."""
         found = laws.ALL[law](self.decoder, batch, length)
-        (self.trial.skipped if found is None else self.trial.examined).append(_PARTS.get(law, law))
+        (self.trial.skipped if found is None else self.trial.examined).append(FINDINGS["law"].get(law, law))
         return found or None
 
     def shown(self, name: str, law: str) -> Finding:
@@ -85,12 +85,6 @@ def finding_of(name: str, law: str, found: Deviation) -> Finding:
     return Finding(name, given, expected, actual, details)
 
 
-# What a law examines, as a diagnosis says it.
-_PARTS = {
-    "twice": "numbers", "past": "order", "hears": "order", "left_pad": "padding", "right_pad": "padding",
-    "step": "cache", "chunk": "cache", "shift": "positions", "look": "weights", "docs": "documents",
-    "reach": "window", "windows": "window", "train": "dropout",
-}  # fmt: skip
 _FUTURE = {"causal_open", "causal_train_only", "sees_ahead", "causal_inverted"}
 # Of laws, what explains that they are broken, where it has been found before.
 _KNOWN = {"past": {"causal_inverted"}, "reach": _FUTURE, "train": {"causal_train_only"}, "windows": _FUTURE}
@@ -168,7 +162,7 @@ def _lawful(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
     if (logits := exam.decoder(ids)).isnan().any():
         yield Finding("mask_nan", {"token_ids": ids}, None, logits[0, :, :SHOWN])
         return
-    if exam.decoder.takes("mask") and exam.decoder.mask_form.hides:
+    if exam.decoder.takes("mask") and exam.decoder.mask_form.meaning == "hides":
         yield Finding("mask_inverted" if exam.trial.meant.mask == "keeps" else "mask_hides")
     for law, reason in reasons.items():
         try:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attention_clinic.adapter import is_triangle
 from attention_clinic.arguments import Subject, signature
 from attention_clinic.cases import Case, fits, same
 from attention_clinic.diagnosis import Finding
@@ -34,12 +33,20 @@ _ROWS: tuple[Callable[[Tensor, int], Tensor], ...] = (
     lambda mask, heads: mask[:, None].expand(-1, heads, -1, -1),
 )
 # Of one that is the same for all queries: (batch, keys), with one for queries, and one for heads.
-_KEYS: tuple[Callable[[Tensor, int], Tensor], ...] = (
+KEYS: tuple[Callable[[Tensor, int], Tensor], ...] = (
     lambda mask, heads: mask[:, 0],
     lambda mask, heads: mask[:, :1],
     lambda mask, heads: mask[:, None, :1],
 )
 FIRST = _ROWS[2]
+
+
+def is_triangle(buffer: Tensor) -> bool:
+    """Whether a square table has something above its diagonal or below it, and not on both sides."""
+    if buffer.ndim < 2 or buffer.shape[-1] != buffer.shape[-2]:
+        return False
+    table = buffer.reshape(-1, *buffer.shape[-2:])[0]
+    return bool(table.triu(1).any()) != bool(table.tril(-1).any())
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Form:
     @property
     def by_keys(self) -> bool:
         """Whether it can only say which keys are padding."""
-        return self.role != "mask" or self.shape in _KEYS
+        return self.role != "mask" or self.shape in KEYS
 
     @property
     def is_each(self) -> bool:
@@ -82,6 +89,11 @@ class Form:
         handed = MEANINGS[self.meaning](self.shape(mask, heads)).contiguous()
         return {self.role: handed.long() if self.as_integers else handed}
 
+    def of_keys(self, mask: Tensor) -> Tensor:
+        """What is handed over for a mask (batch, keys)."""
+        handed: Tensor = self.given(mask[:, None], 1)[self.role]
+        return handed
+
 
 MASK_ROLES = ("mask", "valid_lens", "key_padding_mask")
 
@@ -89,10 +101,10 @@ MASK_ROLES = ("mask", "valid_lens", "key_padding_mask")
 def forms(role: str, meant: Meant) -> Iterator[list[Form]]:
     """The ways to hand over a mask in a role: lists of which the first that runs is the one to look at."""
     if role == "valid_lens":
-        yield [Form(role, "keeps", _KEYS[0])]
+        yield [Form(role, "keeps", KEYS[0])]
         return
     meanings = (*MEANINGS,) if role == "mask" else ("hides", "keeps")
-    shapes = (*_ROWS, *_KEYS) if role == "mask" else _KEYS[:1]
+    shapes = (*_ROWS, *KEYS) if role == "mask" else KEYS[:1]
     for meaning, shape in itertools.product([meant.mask] if meant.mask else meanings, shapes):
         integers = [True] if role == "mask" and meaning != "additive" else []
         yield [Form(role, meaning, shape, as_integers) for as_integers in (False, *integers)]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attention_clinic.arguments import ROLES, Subject, signature
 from attention_clinic.cases import Output, same, samples
-from attention_clinic.diagnosis import Finding
+from attention_clinic.diagnosis import FINDINGS, Finding
 from attention_clinic.kinds.examination import WRONG_PATTERNS
 from attention_clinic.kinds.modules import evaluation_copy, readings
 from attention_clinic.kinds.multi_head import diagnose_multi_head
@@ -22,9 +22,13 @@ from attention_clinic.trial import CallFailed, Trial
 
 # Found in a part, these say that it was not called as the layer calls it.
 _UNLIKE = {
-    "raises", "differs", "shape", "dtype", "no_tensor", "not_compared", "not_called", "batch_mixed",
-    "mask_nan", "weights_after_dropout", "batch_first", "sequence_first",
-}  # fmt: skip
+    "batch_mixed",
+    "mask_nan",
+    "weights_after_dropout",
+    "batch_first",
+    "sequence_first",
+    *FINDINGS["distance"],
+}
 _OPEN = {"causal_open", *WRONG_PATTERNS}
 
 

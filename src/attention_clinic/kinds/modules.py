@@ -31,17 +31,17 @@ class Linear(NamedTuple):
     """A linear layer, y = x W + b, or what is read as one."""
 
     weight: Tensor  # (in, out)
-    bias: Tensor | None = None
+    bias: Tensor
     name: str = ""
     is_turnable: bool = False  # whether the weight may be (out, in)
 
     def project(self, x: Tensor) -> Tensor:
         """What the layer makes of x."""
-        return x @ self.weight if self.bias is None else x @ self.weight + self.bias
+        return x @ self.weight + self.bias
 
     def features(self, columns: Tensor) -> Linear:
         """The layer of these columns alone."""
-        return Linear(self.weight[:, columns], None if self.bias is None else self.bias[columns])
+        return Linear(self.weight[:, columns], self.bias[columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,21 +174,19 @@ def _cut(whole: Linear, num_queries: int) -> Inputs:
 
 def _chain(first: Linear, second: Linear) -> Linear:
     """Two layers, one after the other, as one."""
-    bias = second.bias if first.bias is None else second.project(first.bias)
-    return Linear(first.weight @ second.weight, bias, second.name)
+    return Linear(first.weight @ second.weight, second.project(first.bias), second.name)
 
 
 def _beside(heads: list[Linear]) -> Linear:
     """Layers of one head each as one."""
-    biases = [each.bias for each in heads if each.bias is not None]
-    bias = torch.cat(biases) if len(biases) == len(heads) else None
-    return Linear(torch.cat([each.weight for each in heads], dim=1), bias, heads[0].name)
+    weight, bias = (torch.cat(parts, dim=-1) for parts in zip(*(each[:2] for each in heads), strict=True))
+    return Linear(weight, bias, heads[0].name)
 
 
 def _repeated(head: Linear, heads: int) -> Linear:
     """One layer as small as a head, which all heads share, as one for all features."""
-    bias = None if head.bias is None else head.bias.repeat(heads)
-    return Linear(torch.kron(torch.eye(heads), head.weight.contiguous()), bias, head.name)
+    weight = torch.kron(torch.eye(heads), head.weight.contiguous())
+    return Linear(weight, head.bias.repeat(heads), head.name)
 
 
 # The parameters of PyTorch's layers.
@@ -217,6 +215,7 @@ def _linears(module: nn.Module) -> Iterator[Linear]:
                 is_last = name in NAMES["output"]
                 weight = weight.flatten(0, 1) if is_last else weight.transpose(0, 1).flatten(1)
             if weight.ndim == 2 and not isinstance(part, nn.Embedding):
+                bias = weight.new_zeros(weight.shape[1]) if bias is None else bias
                 yield Linear(weight, bias, name, not is_layer and type(part).__name__ != "Conv1D")  # GPT-2's
 
 
@@ -258,7 +257,7 @@ def norm_size(norm: nn.Module) -> int | None:
 def is_read(module: nn.Module) -> bool:
     """Whether all parameters are those of linear layers and norms."""
     norms = {id(p) for _, norm in norms_of(module) for p in norm.parameters()}
-    linear = sum(w.numel() + (0 if b is None else b.numel()) for w, b, *_ in _linears(module))
+    linear = sum(w.numel() + int(b.count_nonzero()) for w, b, *_ in _linears(module))
     return linear == sum(p.numel() for p in module.parameters() if id(p) not in norms)
 
 
@@ -268,7 +267,7 @@ def _is_of_heads(name: str) -> bool:
 
 def of_matrices(weights: Sequence[Tensor], num_heads: int) -> Reading:
     """W_Q, W_K, W_V and W_O, without biases."""
-    *inputs, output = map(Linear, weights)
+    *inputs, output = (Linear(each, torch.zeros(each.shape[1])) for each in weights)
     return Reading(inputs, output, num_heads, num_heads)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,10 +21,10 @@ from attention_clinic.kinds.attention import visible
 from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Examination, Form, forms
 from attention_clinic.kinds.heads import STILL, Frame, Inputs, Recipe, Turn, outputs, unchanged
 from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
-from attention_clinic.kinds.positions import PAIRS, powers_of
+from attention_clinic.kinds.positions import PAIRS, angles_of, tables_of
+from attention_clinic.same_weights import right_form
 from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial, call_text
-from polyhead.multi_head import MultiHeadAttention
 
 BY_POSITION = ("query", "key", "value", "mask")
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
@@ -73,14 +72,14 @@ class _Module(Examination):
     """
 
     def __init__(self, trial: Trial, module: nn.Module) -> None:
-        self.module, self.readings, self.twin = module, [*modules.readings(module)], _twin(module)
+        self.module, self.readings, self.twin = module, [*modules.readings(module)], right_form(module)
         subject = Subject(trial, ROLES["module"], module, ROLES["module"].keys() - {*BY_POSITION})
         mask = "hides" if isinstance(module, nn.MultiheadAttention) else trial.meant.mask
         num_heads = self.readings[0].num_heads if self.readings else 1
         super().__init__(subject, replace(trial.meant, mask=mask), num_heads)
         self.takes_keys, self.sizes = True, list[tuple[int, int, int]]()
         self.given_turns = {*TURNS} & subject.accepts if self.readings else set[str]()
-        self.repeats = 1  # how often sines and cosines are given: once for a pair, or twice
+        self.table = 0  # which of the `tables_of` rotary positions it is given
         self.whole = Form("mask", self.meant.mask or "keeps", FIRST)  # of a mask that must be there
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
         self.dtype = torch.float32 if parameter is None else parameter.dtype
@@ -107,7 +106,7 @@ class _Module(Examination):
         if self.takes_keys or "key" in self.required:
             given |= {"key": key, "value": value}
         inputs = {name: place(x) for name, x in given.items() if name in self.subject.accepts}
-        inputs |= self._turns_as_arguments(queries) if self.given_turns else {}
+        inputs |= self._tables(queries)[self.table]
         mask = None
         if form is not None:
             argument, mask = self.masked(visible((batch,), queries, keys), form)
@@ -118,14 +117,10 @@ class _Module(Examination):
         expected = place(torch.full((batch, queries, output_width), torch.nan))
         return _Call(inputs, expected, tensors=(query, key, value), mask=mask, form=form)
 
-    def _turns_as_arguments(self, length: int) -> dict[str, Any]:
-        """Sines and cosines of rotary positions in the usual forms, those that the module takes."""
-        half = self.readings[0].head_dim // 2
-        angles = torch.arange(length)[:, None] / 1e4 ** (torch.arange(half) / half)
-        cos, sin = (x.repeat(1, self.repeats) for x in (angles.cos(), angles.sin()))
-        pair, rotations = (cos[None], sin[None]), torch.exp(1j * angles)
-        forms = {"cos": cos, "sin": sin, "position_embeddings": pair, "freqs": rotations}
-        return {role: x for role, x in forms.items() if role in self.given_turns}
+    def _tables(self, length: int) -> list[dict[str, Any]]:
+        """The tables of so many rotary positions that the module may take."""
+        size = self.readings[0].head_dim if self.given_turns else 2
+        return tables_of(self.given_turns, angles_of(torch.arange(length), size)) or [{}]
 
     def choose(self) -> None:
         """Find the sizes and the layout that run, and whether keys may differ from queries.
@@ -139,11 +134,11 @@ class _Module(Examination):
         tries = [(True, (batch, queries, keys)), (True, square), (False, square)]
         has_keys = "key" in self.required or {"key", "value"} <= self.subject.accepts
         failures: list[CallFailed] = []
-        repeats = (2, 1) if self.given_turns else (1,)
         wholes = [self.whole]
         if "mask" in self.required:
             wholes += itertools.chain(*forms("mask", self.meant))
-        for self.layout, self.repeats, self.whole in product(("batch", "single"), repeats, wholes):
+        tables = range(len(self._tables(1)))
+        for self.layout, self.table, self.whole in product(("batch", "single"), tables, wholes):
             for self.takes_keys, sizes in tries if has_keys else tries[2:]:
                 result = self.output(self.call(*sizes).inputs)
                 if isinstance(result, CallFailed):
@@ -220,26 +215,23 @@ class _Module(Examination):
         around: list[tuple[Turn, Turn, Turn]] = [Frame.before, *((norm, norm, norm) for norm in norms)]
         around += [(one, two, two) for one, two in pairwise(norms[:2])]
         last: list[Turn] = [unchanged, *norms]
+        ways = product(around, last, ("", "raw", "normed"))
         every = [
             Frame(before, residual, after)
-            for before in around
-            for after in last
-            for residual in ("", "raw", "normed")[: 2 if before is Frame.before else 3]
+            for before, after, residual in ways
+            if residual != "normed" or before is not Frame.before
         ]
         call, place = self.call(*self.sizes[-1]), LAYOUTS[self.layout]
         nothing = torch.zeros_like(call.tensors[0])
         of_norms = {id(p) for _, norm in norms_of(self.module) for p in norm.parameters()}
         others = [p for p in self.module.parameters() if id(p) not in of_norms]
         values = [p.data for p in others]
-        with torch.no_grad():
-            try:
-                for parameter in others:
-                    parameter.data = torch.zeros_like(parameter)
-                silent = self.output(call.inputs)
-            finally:
-                for parameter, value in zip(others, values, strict=True):
-                    parameter.data = value
-            fitting = [each for each in every if same(silent, place(each.leave(nothing, call.tensors)))]
+        for parameter in others:
+            parameter.data = torch.zeros_like(parameter.data)
+        silent = self.output(call.inputs)
+        for parameter, value in zip(others, values, strict=True):
+            parameter.data = value
+        fitting = [each for each in every if same(silent, place(each.leave(nothing, call.tensors)))]
         return fitting or every[:1]
 
     def _turns(self, depends: bool) -> list[tuple[Turns, Turns, Names]]:
@@ -501,21 +493,12 @@ class _Module(Examination):
         return None
 
 
-def _twin(module: nn.Module) -> MultiHeadAttention | None:
-    """The library's own module with the options and parameters of one that is derived from it."""
-    if not isinstance(module, MultiHeadAttention):
-        return None
-    twin = copy.copy(module)
-    twin.__class__ = MultiHeadAttention
-    return twin
-
-
 def _turn(base: float, pairs: str, sign: int = 1) -> Turn:
     """Rotary positions from 0 on, as matrices, since many recipes turn by the same angles."""
 
     @cache
     def matrices(length: int, size: int) -> Tensor:
-        angles = sign * torch.arange(length).double()[:, None] / base ** powers_of(size)
+        angles = sign * angles_of(torch.arange(length), size, base)
         return PAIRS[pairs](torch.eye(size)[:, None].expand(-1, length, -1), angles).transpose(0, 1)
 
     def turn(x: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic import cases
 from attention_clinic.arguments import ROLES, Roles, Subject, named_parameters, plain, roles, signature
-from attention_clinic.cases import Case, Named, choices, examine, fits, has_right_shape, same, samples, staged
+from attention_clinic.cases import Case, Named, choices, distance, examine, has_right_shape, same, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.trial import CallFailed, Trial, first_output
 
@@ -58,6 +59,11 @@ def rotary(
 def powers_of(size: int) -> Tensor:
     """The exponents of the speeds of pairs."""
     return torch.arange(0, size, 2, dtype=torch.float64) / size
+
+
+def angles_of(positions: Tensor, size: int, base: float = 1e4) -> Tensor:
+    """The angle of each pair at each position."""
+    return positions.double()[:, None] / base ** powers_of(size)
 
 
 def _speeds(size: int) -> list[tuple[str, Tensor]]:
@@ -118,7 +124,6 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),
 ]
 PAIRS = {"halves": _LAYOUTS[0][1], "neighbours": _LAYOUTS[1][1]}
-_UNKNOWN = 10  # a distance
 _CONVENTIONS = {"rotary_layout", "rotary_sign"}
 _FACTOR = 1.25  # YaRN's, which is in both tables
 _ANY_FORM: Roles = {**ROTARY, **_PAIR, **_X, **_TABLES, **_FREQS}
@@ -132,13 +137,14 @@ class _Turn:
     names: dict[str, str]
     turned: Sequence[str]  # the arguments that are x
     layout: str  # one of `_ORDERS`
-    table: int  # which of `_tables` it is given
+    asked: Set[str]  # the roles of tables
+    table: int  # which of the tables of these roles it is given
     part: int = 0
 
     def __call__(self, x: Tensor, positions: Tensor, factor: float = 1.0) -> Tensor:
         order = _ORDERS[self.layout]
         x = x.permute(order)
-        table = [*_tables(positions.double()[:, None] / 1e4 ** powers_of(x.shape[-1]))][self.table]
+        table = tables_of(self.asked, angles_of(positions, x.shape[-1]))[self.table]
         named = {self.names[role]: factor * value for role, value in table.items()}
         if "positions" in self.names:
             named[self.names["positions"]] = positions
@@ -159,15 +165,21 @@ def _turns(candidate: Any) -> list[_Turn]:
     if isinstance(candidate, nn.Module):
         turned = turned or [parameter.name for parameter in signature(candidate) or []][:1]
     asked = {"cos", "sin", "freqs"} & {*names}
-    tables = [i for i, table in enumerate(_tables(torch.zeros(1, 1))) if table.keys() == asked]
-    ways = itertools.product(_ORDERS if turned else (), tables)
+    tables = range(len(tables_of(asked, torch.zeros(1, 1))))
+    ways = itertools.product(_ORDERS if turned else (), [asked], tables)
     return [_Turn(candidate, names, turned, *way) for way in ways]
 
 
-def _tables(angles: Tensor) -> Iterator[dict[str, Tensor]]:
-    """Cosines and sines, complex numbers, both in a last dimension, or nothing; for batch and heads, too."""
+def tables_of(roles: Set[str], angles: Tensor) -> list[dict[str, Any]]:
+    """The usual tables of angles, (num_tokens, size), for arguments of these roles."""
+    every: list[dict[str, Any]] = [{}, *_tables(angles)]
+    every += [{"position_embeddings": (*each.values(),)} for each in every if "cos" in each]
+    return [each for each in every if each.keys() == roles]
+
+
+def _tables(angles: Tensor) -> Iterator[dict[str, Any]]:
+    """Cosines and sines, or complex numbers, or both in a last dimension; for batch and heads, too."""
     turns = torch.polar(torch.ones_like(angles), angles).to(torch.complex64)
-    yield {}
     for each in (_joined((angles, angles)), angles, _woven((angles, angles))):
         for index in _LEADING:
             yield {"cos": each.cos().float()[index], "sin": each.sin().float()[index]}
@@ -190,7 +202,11 @@ def diagnose_rotary(trial: Trial) -> Iterator[Finding]:
         return
     anywhere = bool({"positions", "cos", "freqs"} & {*turns[0].names})
     case, known = _case(anywhere), {**ROTARY, **roles(factor="")}
-    best = min(turns, key=lambda turn: _distance(case, Subject(trial, known, turn)))
+
+    def far(turn: _Turn) -> int:
+        return distance(Subject(trial, known, turn).answer(case.inputs), case, _CONVENTIONS)
+
+    best = min(turns, key=far)
     subject = Subject(trial, known, best)
     found = [*_of_one(trial, subject, anywhere)]
     yield from found
@@ -233,24 +249,15 @@ def _of_one(trial: Trial, subject: Subject, anywhere: bool = True) -> Iterator[F
         yield Finding("rotary_not_meant", details={"rope": trial.meant.rope})
 
 
-def _distance(case: Case, subject: Subject) -> int:
-    """How far a call is from one that is understood: right, by a convention, known, run, failed."""
-    result = subject.answer(case.inputs)
-    if not fits(result, case):
-        return _UNKNOWN + 1
-    names = case.names(result)
-    return _UNKNOWN if names is None else len({*names} - _CONVENTIONS) + bool(names)
-
-
 def _is_coarse(case: Case, result: Tensor | CallFailed) -> bool:
     """Whether pairs are turned by angles that are right to about two digits, and no other base explains."""
-    if not fits(result, case):
+    if not cases.fits(result, case):
         return False
     x, right, given = (torch.complex(*pairs.double().chunk(2, -1)) for pairs in (
         case.inputs["x"], case.expected, result.detach()
     ))  # fmt: skip
     gap = (given / x / (right / x)).angle().abs()
-    angle = case.inputs["positions"].double()[:, None] / 1e4 ** powers_of(case.expected.shape[-1])
+    angle = angles_of(case.inputs["positions"], case.expected.shape[-1])
     turned = ((given / x).abs() - 1).abs().max() < 0.02
     return bool(turned and (gap <= 0.03 * angle.clamp(max=1) * angle.clamp(min=1) + 0.01).all())
 
@@ -301,9 +308,10 @@ def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
             tables = tables or (trial.call(_added_by, own, 7, 0, _ADDED[2]),)
         width = next((each.shape[-1] for each in tables if each.ndim and each.shape[-1] % 2 == 0), 10)
         subjects = [Subject(trial, ROLES["sinusoidal"], partial(_added_by, own, form=way)) for way in _ADDED]
-        distances = [_distance(sinusoidal(7, width), each) for each in subjects]
+        case = sinusoidal(7, width)
+        distances = [distance(each.answer(case.inputs), case) for each in subjects]
         subject, sizes = subjects[distances.index(min(distances))], [(7, width), (1, width), (2, width)]
-        if subject is subjects[1] and min(distances) < _UNKNOWN:
+        if subject is subjects[1] and min(distances) < cases.UNKNOWN:
             yield Finding("sequence_first")
     trial.examined += ["numbers", "positions"]
     case, *small = (sinusoidal(*size) for size in sizes)
@@ -339,7 +347,7 @@ def alibi(num_heads: int) -> Case:
     right = torch.cat((_power_slopes(power, power), between))
     wrong = _power_slopes(num_heads, num_heads)
     slopes = [("", right), ("alibi_powers", wrong), ("alibi_from_zero", 2 ** (8 / num_heads) * wrong)]
-    return staged({"num_heads": num_heads}, operator.mul, slopes, [("", 1), ("alibi_sign", -1)])
+    return cases.staged({"num_heads": num_heads}, operator.mul, slopes, [("", 1), ("alibi_sign", -1)])
 
 
 def _power_slopes(num_heads: int, of: int) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 
 from attention_clinic.arguments import ROLES, MaskSubject, Roles, Subject
 from attention_clinic.cases import Case, examine, has_right_shape
-from attention_clinic.diagnosis import Diagnosis, Finding
+from attention_clinic.diagnosis import FINDINGS, Diagnosis, Finding
 from attention_clinic.kinds import attention, decoder, functions, layers, masks, multi_head, norms, positions
 from attention_clinic.trial import Trial
 
@@ -130,22 +130,6 @@ KINDS: dict[str, Kind] = {
     "encoder": Kind(ROLES["decoder"], decoder.diagnose_encoder, ROLES["decoder"].keys() - {"token_ids"}),
 }  # fmt: skip
 
-# A finding makes a candidate ill, unless its name is in one of these two tables.
-# Conventions, and weaknesses that PyTorch's own functions share: notes, in all kinds or in those named here.
-_NOTES: dict[str, Set[str]] = {
-    **dict.fromkeys((
-        "nan_leak", "weights_after_dropout", "mask_uniform", "mask_nan_gradient", "prints", "mask_hides",
-        "mask_additive", "causal_inside", "residual_inside", "sequence_first", "positions_by_caller",
-        "layer_unbiased", "waves_halves", "waves_to_the_end",
-    ), KINDS.keys()),
-    "mask_nan": KINDS.keys() - {"decoder"}, "rotary_layout": {"rotary"}, "rotary_sign": {"rotary"},
-    "cache_upper_left": {"attention"}, "mutates": {"softmax"}, "rms_eps_outside": {"layer_norm"},
-}  # fmt: skip
-# Of a matter of convention or of purpose, that its owner can ignore it.
-ASKED = {"rms_eps_outside", "kv_axis", "documents_future"}
-# What leaves the question open whether the candidate is right.
-_DOUBTS = {"not_compared", "unknown_kind", "not_called", "causal_unknown", *ASKED}
-
 
 def counts_as(finding: str, kind: str) -> str:
     """Whether a finding, by its name, is one of the "bugs", "doubts" or "notes" of code of this kind.
@@ -154,19 +138,17 @@ def counts_as(finding: str, kind: str) -> str:
         >>> counts_as("mask_nan", "decoder"), counts_as("mask_nan", "attention")
         ('bugs', 'notes')
     """
-    return "notes" if kind in _NOTES.get(finding, ()) else "doubts" if finding in _DOUBTS else "bugs"
+    if not {"any", kind}.isdisjoint(FINDINGS["note"].get(finding, "").split()):
+        return "notes"
+    return "doubts" if finding in FINDINGS["doubt"] else "bugs"
 
 
 # How far a candidate is from code of a kind, by what is found: the kind with the least fits it best.
 RIGHT, KNOWN_MISTAKES, OTHER_NUMBERS, OTHER_FORM, NO_RESULT = range(5)
-_DISTANCES = {
-    "differs": OTHER_NUMBERS, "not_compared": OTHER_NUMBERS,
-    **dict.fromkeys(("shape", "dtype", "no_mask", "no_tensor"), OTHER_FORM),
-    "raises": NO_RESULT, "not_called": NO_RESULT,
-}  # fmt: skip
+_DISTANCES = {"numbers": OTHER_NUMBERS, "form": OTHER_FORM, "no result": NO_RESULT}
 
 
 def distance(diagnosis: Diagnosis) -> int:
     """How far a candidate is from the kind as which it was examined: from `RIGHT`, 0, to `NO_RESULT`, 4."""
-    found = (each.name for each in (*diagnosis.bugs, *diagnosis.doubts))
-    return max((_DISTANCES.get(name, KNOWN_MISTAKES) for name in found), default=RIGHT)
+    found = (FINDINGS["distance"].get(each.name, "") for each in (*diagnosis.bugs, *diagnosis.doubts))
+    return max((_DISTANCES.get(told, KNOWN_MISTAKES) for told in found), default=RIGHT)
