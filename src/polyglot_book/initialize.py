@@ -214,8 +214,6 @@ def initialize(
         ValueError: The book cannot be read, or is not of a form that this can change.
     """
     root = root.resolve()
-    if language:
-        language_entry(language, root.name)
     try:
         book = Book.load(root)
     except ConfigError as error:
