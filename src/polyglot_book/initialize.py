@@ -67,13 +67,11 @@ def units(text: str, suffix: str = ".md") -> list[Unit]:
             label = -1
     result: list[Unit] = []
     parts = [*split(lines, tokens, begin)]
-    for (first, _, kind, source, header), end in zip(
-        parts, [*(each[0] for each in parts[1:]), -1], strict=True
-    ):
+    ends = [*(each[0] for each in parts[1:]), len(lines)]
+    for (first, _, kind, source, header), end in zip(parts, ends, strict=True):
         if kind != "markdown" or "id" in header or _DEFINITION.search(source):
             result.append(Unit(first, kind, source, header))
             continue
-        end = end if end >= 0 else len(lines)
         start = first + lines[first].startswith("+++")
         start = next(number for number in range(start, end) if lines[number].strip())
         for here, stop in pairwise([start, *(each for each in headings if start < each < end), end]):
@@ -216,8 +214,6 @@ def initialize(
         ValueError: The book cannot be read, or is not of a form that this can change.
     """
     root = root.resolve()
-    if language:
-        language_entry(language, root.name)
     try:
         book = Book.load(root)
     except ConfigError as error:
@@ -263,9 +259,7 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
     files = (path for name in names for path in sorted(root.glob(name)))
     pages = [path for path in files if toc or all(map(_SHOWN.match, path.relative_to(root).parts))]
     if not pages:
-        raise ValueError(
-            f"{root}: expected pages, .md or .ipynb, that _toc.yml or myst.yml names; there are none"
-        )
+        raise ValueError(f"{root}: expected pages, .md or .ipynb, that _toc.yml or myst.yml names; got none")
     about = read_yaml(root / "_config.yml") if (root / "_config.yml").is_file() else {}
     about = about or (read_yaml(toc).get("project") or {} if toc else {})
     settings = {"folder": folder} if folder != "book" else {}
@@ -343,19 +337,15 @@ def _begin(book: Book, code: str, pages: Path | None, report: Report) -> None:
             report(f"{path}: no such page; the book has {stem} in {book.reference.code} only")
             continue
         text, cells = path.read_bytes().decode().replace("\r\n", "\n"), read_chapter(book, original).cells
-        parts = [part._replace(header={}) for part in units(text, path.suffix)]
+        parts = units(text, path.suffix)
         found = pair(cells, parts)
-        named = [
-            part._replace(header={"id": each.id} if each else {})
-            for part, each in zip(parts, found, strict=True)
-        ]
+        headers = ({"id": each.id} if each else {} for each in found)
+        named = [part._replace(header=next(headers)) for part in parts]
         hashes = [text_hash(each.translatable) if each and each.translatable else None for each in found]
         target = home / path.relative_to(pages or home)
         write_atomically(target, with_ids(text, new_ids(named), hashes, path.suffix).encode())
-        lost = len(cells) + found.count(None) - len(found)
-        report(
-            f"{book.relative(target)}: {len(cells) - lost} of {len(cells)} cells, {found.count(None)} more"
-        )
+        more = found.count(None)
+        report(f"{book.relative(target)}: {len(found) - more} of {len(cells)} cells, {more} more")
     if not pages:
         sync(book, report)
     if toc and book.in_place:

@@ -336,13 +336,13 @@ def _waiting_cell(book: Book, cell: Cell, language: Language) -> Cell:
     """Return a cell of the reference for a translation, with a note where there is something to translate."""
     note = language.untranslated
     if cell.kind == "markdown":
-        box = f":::{{note}}\n{note}\n:::"
+        box = f"```{{note}}\n{note}\n```"  # not every book has the fences of colons
         if cell.source.startswith(":::"):  # an exercise is the first thing in its cell
             return replace(cell, source=f"{cell.source}\n\n{box}")
-        if not cell.source.startswith("#"):
-            return replace(cell, source=f"{box}\n\n{cell.source}")
-        heading, _, rest = cell.source.partition("\n")
-        return replace(cell, source=f"{heading}\n\n{box}\n\n{rest.lstrip()}".rstrip())
+        heading = re.match(r"(\(.+\)=\s*)*#.*", cell.source)  # perhaps with labels before it
+        head = heading[0] if heading else ""
+        parts = head, box, cell.source[len(head) :].strip("\n")
+        return replace(cell, source="\n\n".join(filter(None, parts)))
     metadata = copy.deepcopy(dict(cell.metadata))
     if cell.alt:
         metadata["mystnb"]["image"]["alt"] = f"{note} {cell.alt}"

@@ -127,7 +127,7 @@ def test_sync_adds_text_and_chapters_with_a_note_that_they_wait(tiny: TinyBook) 
     sync(tiny.book, lines.append)
     assert f"{KO}#more: added, it waits for its translation" in lines
     assert "chapters/ko/02-two.md: added, it waits for its translation" in lines
-    note = ":::{note}\n아직 번역되지 않았습니다.\n:::"
+    note = "```{note}\n아직 번역되지 않았습니다.\n```"
     assert parse_chapter(tiny.read(KO)).by_id["more"].source == f"## More words\n\n{note}\n\nSee `x`."
     new = parse_chapter(tiny.read("chapters/ko/02-two.md"))
     assert new.by_id["title"].source == f"# 2. Queries and keys\n\n{note}"

@@ -44,7 +44,7 @@ def follow(commands: str) -> dict[str, int]:
             shutil.move("book", "chapters")
         elif comment.startswith("now translate"):
             german = Path("book/de/sums.md")
-            text = re.sub(r":::.*?:::\n\n", "", german.read_text(), flags=re.DOTALL)
+            text = re.sub(r"```{note}.*?```\n\n", "", german.read_text(), flags=re.DOTALL)
             german.write_text(
                 text.replace("# Sums", "# Summen").replace("How much is $1 + 1$?", "Was ist $1 + 1$?")
             )

@@ -167,9 +167,10 @@ def test_a_language_is_begun_and_everything_in_it_waits(
         [{"file": "book/no/intro"}],
         [{"file": "book/no/part/sines.md"}, {"file": "book/no/data"}],
     ]
-    note = ":::{note}\nThis part is not translated yet.\n:::\n\n"
+    note = "```{note}\nThis part is not translated yet.\n```\n\n"
     text = arabic.read_text()
     assert text.count(note.rstrip()) == 4
+    assert f"(sines)=\n# Sines\n\n{note}" in text
     arabic.write_text(text.replace(note, "").replace("Text with", "نص مع").replace("The last.", "الأخير"))
     assert run(book, "mark", "ar/part/sines") == 0
     lines = set(arabic.read_text().splitlines()) - set(text.splitlines())
