@@ -27,11 +27,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--pages", type=Path, metavar="DIR", help="its translated pages, where there are some")
     add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
     add("--folder", metavar="DIR", default="book", help="the folder for the languages' pages (default: book)")
-    for name, text in {
-        "outdated": "list the notebooks that are not what their chapters and the library make",
-        "sync": "copy the reference's code cells, and missing cells, to the translations",
-    }.items():
-        commands.add_parser(name, help=text)
+    text = "list the notebooks that are not what their chapters and the library make"
+    commands.add_parser("outdated", help=text)
+    text = "copy the reference's code cells, and missing cells, to the translations"
+    commands.add_parser("sync", help=text)
     for name, aliases, text in (
         ("check", [], "run every check"),
         ("status", ["translations"], "show how many cells of each language are current, stale or missing"),

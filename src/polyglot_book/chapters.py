@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import json
@@ -13,13 +14,7 @@ from typing import Any
 
 import nbformat
 import yaml
-from jupytext.myst import (
-    get_parser,
-    notebook_to_myst,
-    read_cell_metadata,
-    read_fenced_cell,
-    strip_blank_lines,
-)
+from jupytext import myst
 from markdown_it.token import Token
 from nbformat import NotebookNode
 
@@ -97,6 +92,18 @@ class Cell:
         """The text to translate: the prose, or the alternative text of a figure."""
         return self.source if self.kind == "markdown" else self.alt
 
+    def with_text(self, text: str) -> Cell:
+        """Return the cell with another text where it has one to translate."""
+        if self.kind == "markdown":
+            return replace(self, source=text)
+        metadata = copy.deepcopy(dict(self.metadata))
+        metadata["mystnb"]["image"]["alt"] = text
+        return replace(self, metadata=metadata)
+
+    def marked(self, original: str) -> Cell:
+        """Return the cell as translated from this text of the reference."""
+        return replace(self, metadata={**self.metadata, "of": text_hash(original)})
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -120,11 +127,6 @@ class Chapter:
     def by_id(self) -> dict[str, Cell]:
         """Its cells by id."""
         return {cell.id: cell for cell in self.cells}
-
-    @property
-    def code(self) -> tuple[Cell, ...]:
-        """Its code cells."""
-        return tuple(cell for cell in self.cells if cell.kind == "code")
 
     def notebook(self) -> NotebookNode:
         """Return the notebook without outputs."""
@@ -172,7 +174,7 @@ def _to_myst(notebook: NotebookNode, lexer: str) -> str:
     for cell in notebook.cells:
         of = {"of": cell.metadata["of"]} if "of" in cell.metadata else {}
         cell.metadata = {"id": cell.id, **of, **cell.metadata}
-    text: str = notebook_to_myst(notebook, default_lexer=lexer)
+    text: str = myst.notebook_to_myst(notebook, default_lexer=lexer)
     return text
 
 
@@ -229,7 +231,7 @@ def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
         line = unix[: odd.start()].count("\n") + 1
         remedy = "remove it; save the file as UTF-8 without a byte order mark, its line ends \\n alone"
         raise ChapterError(file, line, f"the character {odd.group()!r}", remedy)
-    tokens = get_parser().parse(f"{unix}\n")
+    tokens = myst.get_parser().parse(f"{unix}\n")
     front: Any = {}
     begin = 0
     cells: list[Cell] = []
@@ -287,15 +289,15 @@ def split(
         if token and (token.level or not (fenced or token.type == "myst_block_break")):
             continue
         start, end = token.map if token and token.map else (len(lines), len(lines))
-        if source := strip_blank_lines("\n".join(lines[begin:start])):
+        if source := myst.strip_blank_lines("\n".join(lines[begin:start])):
             yield first, max(1, begin), "markdown", source, header
         header, begin, first = {}, end, start
         if token and fenced:
-            options, body = read_fenced_cell(token, 0, "Code")
+            options, body = myst.read_fenced_cell(token, 0, "Code")
             yield start, start + 1, name[1:].removesuffix("-cell"), "\n".join(body), options
             first = end
         elif token:
-            header = read_cell_metadata(token, 0)
+            header = myst.read_cell_metadata(token, 0)
 
 
 def _check_cell(file: str, line: int, kind: str, source: str, header: dict[str, Any]) -> None:

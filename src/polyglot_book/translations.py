@@ -7,7 +7,6 @@ A cell with the language's `untranslated` note waits for its translation, and ca
 
 from __future__ import annotations
 
-import copy
 import io
 import re
 import tokenize
@@ -147,9 +146,8 @@ def check_translations(book: Book) -> list[Violation]:
     """Report each chapter that is not in jupytext's form, and each cell that differs from the reference's."""
     chapters, violations = read_all(book)
     unreadable = {violation.file for violation in violations}
-    for folder in (
-        sorted(book.chapters_dir(book.reference.code).parent.glob("*")) if not book.in_place else ()
-    ):
+    chapters_dir = book.chapters_dir(book.reference.code).parent
+    for folder in sorted(chapters_dir.glob("*")) if not book.in_place else ():
         if folder.name not in book.languages and any(folder.glob("*.md")):
             remedy = "add it to polyglot_languages or remove it"
             problem = "a language unknown to _config.yml"
@@ -335,18 +333,16 @@ def sync_cells(
 def _waiting_cell(book: Book, cell: Cell, language: Language) -> Cell:
     """Return a cell of the reference for a translation, with a note where there is something to translate."""
     note = language.untranslated
-    if cell.kind == "markdown":
-        box = f":::{{note}}\n{note}\n:::"
-        if cell.source.startswith(":::"):  # an exercise is the first thing in its cell
-            return replace(cell, source=f"{cell.source}\n\n{box}")
-        if not cell.source.startswith("#"):
-            return replace(cell, source=f"{box}\n\n{cell.source}")
-        heading, _, rest = cell.source.partition("\n")
-        return replace(cell, source=f"{heading}\n\n{box}\n\n{rest.lstrip()}".rstrip())
-    metadata = copy.deepcopy(dict(cell.metadata))
-    if cell.alt:
-        metadata["mystnb"]["image"]["alt"] = f"{note} {cell.alt}"
-    return replace(cell, source=code_in(book, cell.source, language.code), metadata=metadata)
+    if cell.kind == "code":
+        cell = replace(cell, source=code_in(book, cell.source, language.code))
+        return cell.with_text(f"{note} {cell.alt}") if cell.alt else cell
+    box = f":::{{note}}\n{note}\n:::"
+    if cell.source.startswith(":::"):  # an exercise is the first thing in its cell
+        return cell.with_text(f"{cell.source}\n\n{box}")
+    if not cell.source.startswith("#"):
+        return cell.with_text(f"{box}\n\n{cell.source}")
+    heading, _, rest = cell.source.partition("\n")
+    return cell.with_text(f"{heading}\n\n{box}\n\n{rest.lstrip()}".rstrip())
 
 
 def mark(book: Book, target: str, report: Reporter = print) -> None:
@@ -387,8 +383,7 @@ def mark(book: Book, target: str, report: Reporter = print) -> None:
         elif is_stale(source, cell):
             if is_untranslated(cell, book.languages[code]):
                 raise ValueError(f"{place}: it waits for its translation; nothing was marked")
-            of = text_hash(source.translatable)
-            cells[number] = replace(cell, metadata={**cell.metadata, "of": of})
+            cells[number] = cell.marked(source.translatable)
             marked.append(f"{place}: marked as up to date")
     if marked:
         write_cells(book, chapter, cells, original)

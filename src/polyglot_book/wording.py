@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,11 +139,8 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
             forms = entry.get("avoid", {}).get(code, [])
             terms.avoid.setdefault(code, {}).update(dict.fromkeys(forms, entry[code]))
             # One character is a word only in its sentence, which a machine does not read.
-            if (
-                entry.get("gloss", True)
-                and entry[code].casefold() != name.casefold()
-                and len(entry[code]) > 1
-            ):
+            glossed = entry.get("gloss", True) and len(entry[code]) > 1
+            if glossed and entry[code].casefold() != name.casefold():
                 terms.gloss.setdefault(code, {})[entry[code]] = name
     return terms, []
 
@@ -180,9 +177,8 @@ def _untranslated(language: Language, prose: list[Prose], original: list[Prose])
     latin, same = _LATIN_WORD.search(language.name), {each.text for each in original}
     for each in prose:
         foreign = each.text in same if latin else not _OTHER_LETTER.search(each.text)
-        source = _YEAR.search(each.text) and (
-            each.has_link_or_emphasis or _BIBLIOGRAPHY_WORDS.search(each.text)
-        )
+        source = each.has_link_or_emphasis or _BIBLIOGRAPHY_WORDS.search(each.text)
+        source = source and _YEAR.search(each.text)
         if foreign and not source and len(_LATIN_WORD.findall(each.text)) >= _MANY_WORDS:
             start = " ".join(each.text.split())[:60]
             remedy = 'translate it, or mark a quotation as <span lang="en">…</span>'
@@ -190,13 +186,11 @@ def _untranslated(language: Language, prose: list[Prose], original: list[Prose])
 
 
 def _script(code: str, prose: list[Prose]) -> Findings:
-    if not (script := script_of(code)):
-        return
+    script = script_of(code)
     find, name = (simplified_in, "Simplified") if script == "Hant" else (traditional_in, "Traditional")
-    for problem, search in (
-        (f"{name} characters", find),
-        ("characters of another script", _NOT_CHINESE.findall),
-    ):
+    searches: dict[str, Callable[[str], list[str]]]
+    searches = {f"{name} characters": find, "characters of another script": _NOT_CHINESE.findall}
+    for problem, search in searches.items() if script else ():
         if characters := dict.fromkeys(char for each in prose for char in search(each.text)):
             remedy = "replace them, or mark the words with the lang that they are in"
             yield f"{problem} {''.join(characters)}", remedy

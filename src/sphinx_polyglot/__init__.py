@@ -44,10 +44,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Attributes of the environment, label -> entry with a `docname`, where extensions keep their labels.
     app.add_config_value("polyglot_registries", ["proof_list", "sphinx_exercise_registry"], "env", [list])
     # Only the command line of `polyglot_book` reads these; Sphinx warns of settings that nobody registers.
-    app.add_config_value("polyglot_terms", None, "", [str])
-    app.add_config_value("polyglot_library", [], "", [list])
-    app.add_config_value("polyglot_verdicts", None, "", [dict])
-    app.add_config_value("polyglot_language_call", "", "", [str])
+    names = ("terms", "library", "verdicts", "language_call", "free_words", "vector_figures", "commands")
+    for name in names:
+        app.add_config_value(f"polyglot_{name}", None, "")
 
     # With a notebook as a dict, after its cells are marked: extensions may change it before it is parsed.
     app.add_event("polyglot-notebook-read")
@@ -104,12 +103,8 @@ def configure_html(app: Sphinx, config: Config) -> None:
         config.html_search_language = config.html_search_language or prose.Search.lang
     app.add_css_file("language-switcher.css")
     app.add_js_file("language-switcher.js", loading_method="defer")
-    if config.html_theme == "sphinx_book_theme":
-        buttons = ["language-switcher.html", "article-header-buttons.html"]
-        config.html_theme_options.setdefault("article_header_end", buttons)
-    if config.html_theme == "pydata_sphinx_theme":
-        buttons = ["language-switcher.html", "theme-switcher", "navbar-icon-links"]
-        config.html_theme_options.setdefault("navbar_end", buttons)
+    if place := navigation.PLACES.get(config.html_theme):
+        config.html_theme_options.setdefault(*place)
 
 
 # Sphinx event: config-inited

@@ -41,11 +41,10 @@ class Environment(BuildEnvironment):
             if pages.language_of(docname) == pages.reference
             for language in translations
         }
-        found = {*self.found_docs}
-        for docname in sources.keys() - found:
+        fallbacks = frozenset(sources.keys() - self.found_docs)
+        for docname in fallbacks:
             project.docnames.add(docname)
             project._docname_to_path[docname] = project._docname_to_path[sources[docname]]
-        fallbacks = frozenset(sources.keys() - found)
         # A page that has become translated may be older than the last build.
         self.polyglot_changed = fallbacks ^ self.polyglot_fallbacks
         self.polyglot_fallbacks = fallbacks

@@ -41,13 +41,9 @@ def prepare(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
         if "cite" in env.domaindata:  # sphinxcontrib-bibtex reads its files when the builder is made
             data["cite"]["bibdata"] = env.domaindata["cite"]["bibdata"]
         index = pages.page(language, "genindex"), ""
-        data["std"]["labels"]["genindex"] = (*index, _index_title(pages, language.code))
+        with in_language(language):
+            data["std"]["labels"]["genindex"] = (*index, _("Index"))
         data["std"]["anonlabels"]["genindex"] = index
-
-
-def _index_title(pages: Pages, code: str) -> str:
-    with in_language(pages.languages[code]):
-        return _("Index")
 
 
 def use(env: BuildEnvironment, docname: str = "") -> None:
