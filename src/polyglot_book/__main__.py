@@ -31,11 +31,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     commands.add_parser("outdated", help=text)
     text = "copy the reference's code cells, and missing cells, to the translations"
     commands.add_parser("sync", help=text)
-    for name, aliases, text in (
-        ("check", [], "run every check"),
-        ("status", ["translations"], "show how many cells of each language are current, stale or missing"),
-    ):
-        command = commands.add_parser(name, aliases=aliases, help=text)
+    check = commands.add_parser("check", help="run every check")
+    text = "show how many cells of each language are current, stale or missing"
+    for command in (check, commands.add_parser("status", aliases=["translations"], help=text)):
         form = command.add_mutually_exclusive_group().add_argument
         form("--json", action="store_true", help="print JSON")
         form("--annotations", action="store_true", help="print annotations of GitHub's workflows")
@@ -56,7 +54,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _show(
     book: Book, arguments: argparse.Namespace, violations: list[Violation], text: list[str], counts: Any
 ) -> bool:
-    """Print what a check found, in the form that the arguments name; return whether that is nothing."""
+    """Print what a check found, in the form that the arguments name; return whether that is nothing.
+
+    The lines of `text` come before and after what was found.
+    """
     violations = [replace(each, remedy=book.in_own_words(each.remedy)) for each in violations]
     if arguments.json:
         found = [each.to_json(book.root) for each in violations]
@@ -64,8 +65,7 @@ def _show(
     elif arguments.annotations:
         print(*(each.annotation(book.root) for each in violations), sep="\n", end="\n" * bool(violations))
     else:
-        before, after = text
-        print(*filter(None, [before, *map(str, violations), after]), sep="\n")
+        print(*filter(None, [text[0], *map(str, violations), text[1]]), sep="\n")
     return not violations
 
 

@@ -141,9 +141,7 @@ class Chapter:
 
     def canonical(self) -> str:
         """Return the text as jupytext writes it, which is the one form that chapters have."""
-        notebook = self.notebook()
-        notebook.metadata = dict(self.metadata)
-        return _to_myst(notebook, LEXER)
+        return _to_myst(self.notebook(), self.metadata, LEXER)
 
     def with_cells(self, cells: Iterable[Cell], reference: Chapter) -> str:
         """Return the text with other cells; those of before or of the reference stay as written."""
@@ -161,21 +159,20 @@ class Chapter:
             block = next((block for same, block in blocks if same == cell), None)
             if block is None:
                 alone = replace(self, cells=(cell,)).notebook()
-                alone.metadata = {}
                 text = blocks[0][1] if blocks else "\n\n"
                 end = text[len(text.rstrip("\n")) :]
-                block = _to_myst(alone, lexer[1] if lexer else LEXER).strip("\n") + end
+                block = _to_myst(alone, {}, lexer[1] if lexer else LEXER).strip("\n") + end
             last = block in (*self.blocks[-1:], *reference.blocks[-1:])
             parts.append(f"{block.rstrip()}\n\n" if last else block)
         return f"{''.join(parts).rstrip()}\n"
 
 
-def _to_myst(notebook: NotebookNode, lexer: str) -> str:
+def _to_myst(notebook: NotebookNode, metadata: Mapping[str, Any], lexer: str) -> str:
+    notebook.metadata = dict(metadata)
     for cell in notebook.cells:
         of = {"of": cell.metadata["of"]} if "of" in cell.metadata else {}
         cell.metadata = {"id": cell.id, **of, **cell.metadata}
-    text: str = myst.notebook_to_myst(notebook, default_lexer=lexer)
-    return text
+    return str(myst.notebook_to_myst(notebook, default_lexer=lexer))
 
 
 def _notebook_with(cells: Iterable[Cell], text: str) -> str:
@@ -269,8 +266,7 @@ def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
 
 def _plain(header: dict[str, Any]) -> dict[str, Any]:
     """Turn the dates that YAML makes of some texts back into texts."""
-    result: dict[str, Any] = json.loads(json.dumps(header, default=str))
-    return result
+    return dict(json.loads(json.dumps(header, default=str)))
 
 
 def split(

@@ -97,9 +97,8 @@ def _differences(expected: CellParts, actual: CellParts, *, more_links: bool) ->
             adds = Counter({each: adds[each] for each in adds if not _mentions(expected, each)})
         elif name == "formulas":
             lacks, adds = _other_formulas(expected, actual)
-        differences = (("lacks", lacks), ("adds", adds))
-        if lacks or adds:
-            parts = (f"{word} {', '.join(map(repr, each.elements()))}" for word, each in differences if each)
+        differences = {"lacks": lacks, "adds": adds}.items()
+        if parts := [f"{word} {', '.join(map(repr, each.elements()))}" for word, each in differences if each]:
             yield f"{name}: {' and '.join(parts)}", remedy
 
 

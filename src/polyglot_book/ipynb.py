@@ -74,8 +74,7 @@ def to_bytes(notebook: NotebookNode, *, check: bool = True) -> bytes:
     """Return the content of a notebook's file as Jupyter writes it: saving it there changes nothing."""
     if check:
         nbformat.validate(notebook)
-    text: str = _v4.writes(notebook)
-    return f"{text}\n".encode()
+    return f"{_v4.writes(notebook)}\n".encode()
 
 
 def write_notebook(notebook: NotebookNode, path: Path, *, check: bool = True) -> None:

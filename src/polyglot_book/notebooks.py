@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +44,12 @@ def carry_outputs(new: NotebookNode, last: NotebookNode) -> bool:
     Returns:
         Whether that was possible: every code cell is the same, and all were executed in order.
     """
-    pairs = list(zip_longest(ipynb.code_cells(new), ipynb.code_cells(last)))
-    for number, (cell, executed) in enumerate(pairs, start=1):
-        if cell is None or executed is None or execution_key(cell) != execution_key(executed):
-            return False
-        if executed.execution_count != number:
-            return False
-    for cell, executed in pairs:
-        cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
+    cells, executed = ipynb.code_cells(new), ipynb.code_cells(last)
+    in_order = [each.execution_count for each in executed] == [*range(1, len(executed) + 1)]
+    if not in_order or [*map(execution_key, cells)] != [*map(execution_key, executed)]:
+        return False
+    for cell, other in zip(cells, executed, strict=True):
+        cell.outputs, cell.execution_count = other.outputs, other.execution_count
     return True
 
 
@@ -102,9 +99,7 @@ def select(book: Book, names: Iterable[str]) -> list[tuple[str, str]]:
 
 def orphans(book: Book) -> list[Path]:
     """List the notebooks whose chapter does not exist."""
-    kept = {
-        book.notebooks_dir(code) / f"{stem}.ipynb" for code in book.languages for stem in stems(book, code)
-    }
+    kept = {book.notebooks_dir(code) / f"{stem}.ipynb" for code, stem in select(book, ())}
     folders = [book.notebooks_dir(code) for code in book.languages if not book.in_place]
     paths = (path for folder in folders for path in sorted(folder.rglob("*.ipynb")))
     return [path for path in paths if path not in kept and ".ipynb_checkpoints" not in path.parts]

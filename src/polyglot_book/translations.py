@@ -209,8 +209,9 @@ def _compare(
             problem = f"a {cell.kind} cell, {other.kind} in the reference"
             yield Violation(file, cell.id, problem, f"make it {other.kind}")
         else:
-            for finding in _compare_texts(language, stem, other, cell):
-                yield Violation(file, cell.id, *finding)
+            yield from (
+                Violation(file, cell.id, *each) for each in _compare_texts(language, stem, other, cell)
+            )
     order = [cell_id for cell_id in actual if cell_id in expected]
     for first, second in zip((each for each in expected if each in actual), order, strict=True):
         if first != second:
@@ -273,8 +274,7 @@ def sync(book: Book, report: Reporter = print) -> None:
     for (code, stem), original in list(chapters.items()):
         for language in book.translations if code == book.reference.code else ():
             file = book.relative(book.chapter_file(language.code, stem))
-            empty = Chapter(file, "", (), original.metadata)
-            chapters.setdefault((language.code, stem), empty)
+            chapters.setdefault((language.code, stem), Chapter(file, "", (), original.metadata))
     for (code, stem), chapter in chapters.items():
         cells: Sequence[Cell] = chapter.cells
         changes: list[Violation] = []

@@ -128,9 +128,8 @@ def set_root(app: Sphinx, docname: str) -> None:
 def _switcher(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
     """Return the entries of the language switcher; none for a shared page, which is in one language only."""
     current = pages.language_of(pagename)
-    names = app.env.found_docs | {
-        pages.page(each, name) for each in pages.languages.values() for name in _OWN_PAGES
-    }
+    own_pages = {pages.page(each, name) for each in pages.languages.values() for name in _OWN_PAGES}
+    names = app.env.found_docs | own_pages
     counterparts = {each: pages.counterpart(pagename, each, names) for each in pages.languages.values()}
     return [
         {

@@ -120,9 +120,7 @@ def site_address(config: Config) -> str:
 
 def page_url(app: Sphinx, docname: str) -> str:
     """Return the address of a page on the published site; a folder's for its `index.html`."""
-    uri = app.builder.get_target_uri(docname)
-    if uri == "index.html" or uri.endswith("/index.html"):
-        uri = uri.removesuffix("index.html")
+    uri = re.sub(r"(^|/)index\.html$", r"\1", app.builder.get_target_uri(docname))
     return site_address(app.config) + uri
 
 
