@@ -13,7 +13,8 @@ CHAPTERS = Path(__file__).parents[1] / "chapters/en"
 def cell_sources(stem: str) -> dict[str, str]:
     """Read the code of each code cell of a chapter, such as "08-cross-attention", by the cell's id."""
     text = (CHAPTERS / f"{stem}.md").read_text(encoding="utf-8")
-    return {cell.id: cell.source for cell in parse_chapter(text, f"{stem}.md").code}
+    cells = parse_chapter(text, f"{stem}.md").cells
+    return {cell.id: cell.source for cell in cells if cell.kind == "code"}
 
 
 def run_cells(

@@ -28,16 +28,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--pages", type=Path, metavar="DIR", help="its translated pages, where there are some")
     add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
     add("--folder", metavar="DIR", default="book", help="the folder for the languages' pages (default: book)")
-    for name, text in {
-        "outdated": "list the notebooks that are not what their chapters and the library make",
-        "sync": "copy the reference's code cells, and missing cells, to the translations",
-    }.items():
-        commands.add_parser(name, help=text)
-    for name, aliases, text in (
-        ("check", [], "run every check"),
-        ("status", ["translations"], "show how many cells of each language are current, stale or missing"),
-    ):
-        command = commands.add_parser(name, aliases=aliases, help=text)
+    text = "list the notebooks that are not what their chapters and the library make"
+    commands.add_parser("outdated", help=text)
+    text = "copy the reference's code cells, and missing cells, to the translations"
+    commands.add_parser("sync", help=text)
+    check = commands.add_parser("check", help="run every check")
+    text = "show how many cells of each language are current, stale or missing"
+    for command in (check, commands.add_parser("status", aliases=["translations"], help=text)):
         form = command.add_mutually_exclusive_group().add_argument
         form("--json", action="store_true", help="print JSON")
         form("--annotations", action="store_true", help="print annotations of GitHub's workflows")
@@ -58,7 +55,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _show(
     book: Book, arguments: argparse.Namespace, violations: list[Violation], text: list[str], counts: Any
 ) -> bool:
-    """Print what a check found, in the form that the arguments name; return whether that is nothing."""
+    """Print what a check found, in the form that the arguments name; return whether that is nothing.
+
+    The lines of `text` come before and after what was found.
+    """
     violations = [replace(each, remedy=book.in_own_words(each.remedy)) for each in violations]
     if arguments.json:
         found = [each.to_json(book.root) for each in violations]
@@ -66,8 +66,7 @@ def _show(
     elif arguments.annotations:
         print(*(each.annotation(book.root) for each in violations), sep="\n", end="\n" * bool(violations))
     else:
-        before, after = text
-        print(*filter(None, [before, *map(str, violations), after]), sep="\n")
+        print(*filter(None, [text[0], *map(str, violations), text[1]]), sep="\n")
     return not violations
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import json
@@ -13,13 +14,7 @@ from typing import Any
 
 import nbformat
 import yaml
-from jupytext.myst import (
-    get_parser,
-    notebook_to_myst,
-    read_cell_metadata,
-    read_fenced_cell,
-    strip_blank_lines,
-)
+from jupytext import myst
 from markdown_it.token import Token
 from nbformat import NotebookNode
 
@@ -97,6 +92,18 @@ class Cell:
         """The text to translate: the prose, or the alternative text of a figure."""
         return self.source if self.kind == "markdown" else self.alt
 
+    def with_text(self, text: str) -> Cell:
+        """Return the cell with another text where it has one to translate."""
+        if self.kind == "markdown":
+            return replace(self, source=text)
+        metadata = copy.deepcopy(dict(self.metadata))
+        metadata["mystnb"]["image"]["alt"] = text
+        return replace(self, metadata=metadata)
+
+    def marked(self, original: str) -> Cell:
+        """Return the cell as translated from this text of the reference."""
+        return replace(self, metadata={**self.metadata, "of": text_hash(original)})
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -121,11 +128,6 @@ class Chapter:
         """Its cells by id."""
         return {cell.id: cell for cell in self.cells}
 
-    @property
-    def code(self) -> tuple[Cell, ...]:
-        """Its code cells."""
-        return tuple(cell for cell in self.cells if cell.kind == "code")
-
     def notebook(self) -> NotebookNode:
         """Return the notebook without outputs."""
         front = {key: value for key, value in self.metadata.items() if key != "jupytext"}
@@ -139,9 +141,7 @@ class Chapter:
 
     def canonical(self) -> str:
         """Return the text as jupytext writes it, which is the one form that chapters have."""
-        notebook = self.notebook()
-        notebook.metadata = dict(self.metadata)
-        return _to_myst(notebook, LEXER)
+        return _to_myst(self.notebook(), self.metadata, LEXER)
 
     def with_cells(self, cells: Iterable[Cell], reference: Chapter) -> str:
         """Return the text with other cells; those of before or of the reference stay as written."""
@@ -159,21 +159,20 @@ class Chapter:
             block = next((block for same, block in blocks if same == cell), None)
             if block is None:
                 alone = replace(self, cells=(cell,)).notebook()
-                alone.metadata = {}
                 text = blocks[0][1] if blocks else "\n\n"
                 end = text[len(text.rstrip("\n")) :]
-                block = _to_myst(alone, lexer[1] if lexer else LEXER).strip("\n") + end
+                block = _to_myst(alone, {}, lexer[1] if lexer else LEXER).strip("\n") + end
             last = block in (*self.blocks[-1:], *reference.blocks[-1:])
             parts.append(f"{block.rstrip()}\n\n" if last else block)
         return f"{''.join(parts).rstrip()}\n"
 
 
-def _to_myst(notebook: NotebookNode, lexer: str) -> str:
+def _to_myst(notebook: NotebookNode, metadata: Mapping[str, Any], lexer: str) -> str:
+    notebook.metadata = dict(metadata)
     for cell in notebook.cells:
         of = {"of": cell.metadata["of"]} if "of" in cell.metadata else {}
         cell.metadata = {"id": cell.id, **of, **cell.metadata}
-    text: str = notebook_to_myst(notebook, default_lexer=lexer)
-    return text
+    return str(myst.notebook_to_myst(notebook, default_lexer=lexer))
 
 
 def _notebook_with(cells: Iterable[Cell], text: str) -> str:
@@ -229,7 +228,7 @@ def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
         line = unix[: odd.start()].count("\n") + 1
         remedy = "remove it; save the file as UTF-8 without a byte order mark, its line ends \\n alone"
         raise ChapterError(file, line, f"the character {odd.group()!r}", remedy)
-    tokens = get_parser().parse(f"{unix}\n")
+    tokens = myst.get_parser().parse(f"{unix}\n")
     front: Any = {}
     begin = 0
     cells: list[Cell] = []
@@ -267,8 +266,7 @@ def parse_chapter(text: str, file: str = "chapter.md") -> Chapter:
 
 def _plain(header: dict[str, Any]) -> dict[str, Any]:
     """Turn the dates that YAML makes of some texts back into texts."""
-    result: dict[str, Any] = json.loads(json.dumps(header, default=str))
-    return result
+    return dict(json.loads(json.dumps(header, default=str)))
 
 
 def split(
@@ -287,15 +285,15 @@ def split(
         if token and (token.level or not (fenced or token.type == "myst_block_break")):
             continue
         start, end = token.map if token and token.map else (len(lines), len(lines))
-        if source := strip_blank_lines("\n".join(lines[begin:start])):
+        if source := myst.strip_blank_lines("\n".join(lines[begin:start])):
             yield first, max(1, begin), "markdown", source, header
         header, begin, first = {}, end, start
         if token and fenced:
-            options, body = read_fenced_cell(token, 0, "Code")
+            options, body = myst.read_fenced_cell(token, 0, "Code")
             yield start, start + 1, name[1:].removesuffix("-cell"), "\n".join(body), options
             first = end
         elif token:
-            header = read_cell_metadata(token, 0)
+            header = myst.read_cell_metadata(token, 0)
 
 
 def _check_cell(file: str, line: int, kind: str, source: str, header: dict[str, Any]) -> None:

@@ -17,17 +17,9 @@ from typing import Any
 import yaml
 from nbformat import NotebookNode
 
+from polyglot_book import ipynb
 from polyglot_book.chapters import read_all, stems
 from polyglot_book.config import Book
-from polyglot_book.ipynb import (
-    SVG,
-    NotebookError,
-    alternative_text,
-    is_solution,
-    is_starter,
-    read_notebook,
-    tags,
-)
 from polyglot_book.markdown import CellParts, formula_key, parse_cell
 from polyglot_book.notebooks import make_notebook, orphans
 from polyglot_book.translations import check_translations, finished_cells
@@ -105,9 +97,8 @@ def _differences(expected: CellParts, actual: CellParts, *, more_links: bool) ->
             adds = Counter({each: adds[each] for each in adds if not _mentions(expected, each)})
         elif name == "formulas":
             lacks, adds = _other_formulas(expected, actual)
-        differences = (("lacks", lacks), ("adds", adds))
-        if lacks or adds:
-            parts = (f"{word} {', '.join(map(repr, each.elements()))}" for word, each in differences if each)
+        differences = {"lacks": lacks, "adds": adds}.items()
+        if parts := [f"{word} {', '.join(map(repr, each.elements()))}" for word, each in differences if each]:
             yield f"{name}: {' and '.join(parts)}", remedy
 
 
@@ -203,12 +194,12 @@ def check_notebooks(book: Book) -> list[Violation]:
     for (code, stem), chapter in read_all(book)[0].items() if not book.in_place else ():
         path = book.notebooks_dir(code) / f"{stem}.ipynb"
         try:
-            notebook = read_notebook(path)
+            notebook = ipynb.read_notebook(path)
             expected = make_notebook(chapter, book.command("run"))
             findings = [*_compare(expected, notebook), *_outputs(notebook, book)]
         except FileNotFoundError:
             findings = [("", f"{chapter.file} has no notebook", _AGAIN)]
-        except NotebookError:
+        except ipynb.NotebookError:
             findings = [("", "not a valid notebook", _AGAIN)]
         violations += [Violation(book.relative(path), *finding) for finding in findings]
     return violations
@@ -230,22 +221,18 @@ def _compare(expected: NotebookNode, actual: NotebookNode) -> Iterator[_Finding]
 
 
 def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
-    number = 0
-    for cell in notebook.cells:
+    for number, cell in enumerate(ipynb.code_cells(notebook), start=1):
         if "execution" in cell.metadata:
             yield cell.id, "execution timestamps", _AGAIN
-        if cell.cell_type != "code":
-            continue
-        number += 1
         if cell.execution_count is None:
             yield cell.id, "never executed", _AGAIN
         elif cell.execution_count != number:
             yield cell.id, f"executed as number {cell.execution_count}, expected {number}", _AGAIN
-        if cell.outputs and is_starter(cell):
+        if cell.outputs and ipynb.is_starter(cell):
             yield cell.id, "the output of a starter", _AGAIN
         for output in cell.outputs:
             yield from ((cell.id, *finding) for finding in _output(cell, output, book))
-        if is_solution(cell) and book.verdicts:
+        if ipynb.is_solution(cell) and book.verdicts:
             lines = [line for output in cell.outputs for text in _texts(output) for line in text.splitlines()]
             judged = [line for line in lines if line.startswith(tuple(book.verdicts.values()))]
             # The last verdict counts: a solution may show a mistake first.
@@ -254,7 +241,7 @@ def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:
 
 
 def _output(cell: NotebookNode, output: NotebookNode, book: Book) -> Iterator[tuple[str, str]]:
-    if output.output_type == "error" and "raises-exception" not in tags(cell):
+    if output.output_type == "error" and "raises-exception" not in ipynb.tags(cell):
         yield f"stored error {output.ename}", "correct the code, or tag it raises-exception"
     if output.output_type == "stream" and output.name == "stderr":
         start = " ".join(output.text.split())[:80]
@@ -263,7 +250,7 @@ def _output(cell: NotebookNode, output: NotebookNode, book: Book) -> Iterator[tu
     for kind in _BITMAPS:
         if kind in data and book.vector_figures:
             yield f"a bitmap ({kind}), which nbval does not compare", "draw it as SVG"
-    if SVG in data and not alternative_text(cell).strip():
+    if ipynb.SVG in data and not ipynb.alternative_text(cell).strip():
         yield "a figure without alternative text", "describe it under mystnb: image: alt"
     texts = _texts(output)
     for pattern, what in ((_MACHINE_PATH, "a path of one machine"), (_ADDRESS, "a memory address")):
@@ -273,9 +260,7 @@ def _output(cell: NotebookNode, output: NotebookNode, book: Book) -> Iterator[tu
 
 def _texts(output: NotebookNode) -> list[str]:
     """List the texts of an output, of every kind."""
-    match output.output_type:
-        case "stream":
-            return [output.text]
-        case "error":
-            return [output.evalue, *output.traceback]
-    return [value for value in output.data.values() if isinstance(value, str)]
+    if output.output_type == "error":
+        return [output.evalue, *output.traceback]
+    values = output.data.values() if "data" in output else [output.text]
+    return [value for value in values if isinstance(value, str)]

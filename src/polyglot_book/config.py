@@ -19,8 +19,7 @@ def load_schema(name: str) -> dict[str, Any]:
     >>> load_schema("cell")["required"]
     ['id']
     """
-    schema: dict[str, Any] = json.loads((Path(__file__).parent / "schemas" / f"{name}.json").read_bytes())
-    return schema
+    return dict(json.loads((Path(__file__).parent / "schemas" / f"{name}.json").read_bytes()))
 
 
 def problems(value: object, schema: Mapping[str, Any]) -> list[str]:
@@ -120,8 +119,7 @@ def languages_from(value: object) -> dict[str, Language]:
     >>> languages_from({"ko": {"locale": "ko", "name": "한국어", "title": "작은 책"}})["ko"].name
     '한국어'
     """
-    entries = _check(named(value), "languages")
-    return {code: Language(code, **entry) for code, entry in entries.items()}
+    return {code: Language(code, **entry) for code, entry in _check(named(value), "languages").items()}
 
 
 def folder_from(value: object) -> str:
@@ -198,13 +196,12 @@ class Book:
         """Return what messages call a command."""
         return self.commands.get(name, f"polyglot {name}")
 
-    def in_own_words(self, message: object) -> str:
+    def in_own_words(self, message: str) -> str:
         """Format a message with what the book calls the commands, such as `make sync` for `polyglot sync`."""
-        text = str(message)
         for name, command in self.commands.items():
-            text = text.replace(f"`polyglot {name}`", f"`{command}`")
-            text = text.replace(f"`polyglot {name} ", f"`{command}")
-        return text
+            message = message.replace(f"`polyglot {name}`", f"`{command}`")
+            message = message.replace(f"`polyglot {name} ", f"`{command}")
+        return message
 
     def notebooks_dir(self, code: str) -> Path:
         """Return the folder of a language's notebooks."""
@@ -236,9 +233,8 @@ class Book:
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
         config = document["sphinx"]["config"]
-        settings = {
-            key.removeprefix("polyglot_"): config[key] for key in config if str(key).startswith("polyglot_")
-        }
+        own_keys = [key for key in config if str(key).startswith("polyglot_")]
+        settings = {key.removeprefix("polyglot_"): config[key] for key in own_keys}
         library = tuple(root / each for each in settings.get("library", []))
         for each in library:
             if not each.is_dir():

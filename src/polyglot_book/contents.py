@@ -75,10 +75,9 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
     """
     here = Path(folder).resolve()
     texts = here.parents[1] / "chapters" / here.name
-    read = _read_chapter if texts.is_dir() else _read_notebook
-    chapters = {}
-    source = texts if texts.is_dir() else here
-    for path in sorted(source.rglob("*.md" if texts.is_dir() else "*.ipynb")):
+    chapters, of_texts = {}, texts.is_dir()
+    source, pages, read = (texts, "*.md", _read_chapter) if of_texts else (here, "*.ipynb", _read_notebook)
+    for path in sorted(source.rglob(pages)):
         metadata, text = read(path)
         if "needs" not in metadata:
             continue

@@ -74,8 +74,7 @@ def to_bytes(notebook: NotebookNode, *, check: bool = True) -> bytes:
     """Return the content of a notebook's file as Jupyter writes it: saving it there changes nothing."""
     if check:
         nbformat.validate(notebook)
-    text: str = _v4.writes(notebook)
-    return f"{text}\n".encode()
+    return f"{_v4.writes(notebook)}\n".encode()
 
 
 def write_notebook(notebook: NotebookNode, path: Path, *, check: bool = True) -> None:
@@ -109,8 +108,7 @@ def alternative_text(cell: NotebookNode) -> str:
     return image.get("alt") or ""
 
 
-def figure(notebook: NotebookNode, cell_id: str) -> str:
-    """Return the SVG in the outputs of a cell, "" where there is none."""
-    cells = [cell for cell in code_cells(notebook) if cell.get("id") == cell_id]
-    outputs = [output for cell in cells for output in cell.outputs]
-    return next((output.data[SVG] for output in outputs if SVG in output.get("data", {})), "")
+def figures(notebook: NotebookNode) -> dict[str, str]:
+    """Return the SVG in the outputs of each cell that has one, by the cell's id."""
+    outputs = ((str(cell.get("id")), each) for cell in code_cells(notebook) for each in cell.outputs)
+    return {cell_id: each.data[SVG] for cell_id, each in outputs if SVG in each.get("data", {})}

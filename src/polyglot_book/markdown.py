@@ -184,17 +184,16 @@ class _CellParser(HTMLParser):
             self._block(token)
 
     def _block(self, token: Token) -> None:
-        result = self.result
         match token.type:
             case "heading_open":
-                result.headings.append(int(token.tag[1:]))
+                self.result.headings.append(int(token.tag[1:]))
                 self._heading = True
             case "heading_close":
                 self._heading = False
             case "math_block" | "math_block_label" | "amsmath":
-                result.formulas[_formula(token.content)] += 1
+                self.result.formulas[_formula(token.content)] += 1
                 if token.type == "math_block_label":  # a label is the target of references
-                    result.links[f"({token.info})"] += 1
+                    self.result.links[f"({token.info})"] += 1
             case "html_block":
                 self._html(token.content)
                 self._paragraph()
@@ -216,10 +215,9 @@ class _CellParser(HTMLParser):
             self._words.append(words)
 
     def _fence(self, token: Token) -> None:
-        result = self.result
         directive = re.match(r"\{([^}]+)\}\s*(.*)", token.info.strip(), re.DOTALL)
         if directive is None:
-            result.directives[f"```{token.info.strip()}"] += 1
+            self.result.directives[f"```{token.info.strip()}"] += 1
             return
         name, argument = directive.groups()
         try:
@@ -228,60 +226,58 @@ class _CellParser(HTMLParser):
             lines, options = token.content.splitlines(), {}
         body = "\n".join(lines)
         same = "".join(f" {key}={options[key]}" for key in _SAME_OPTIONS if key in options)
-        result.directives[f"{{{name}}}{same}"] += 1
+        self.result.directives[f"{{{name}}}{same}"] += 1
         if name == "math":
-            result.formulas[_formula(f"{argument} {body}")] += 1
+            self.result.formulas[_formula(f"{argument} {body}")] += 1
         elif name in _PATH_ARGUMENT:
-            result.links[argument] += 1
+            self.result.links[argument] += 1
         elif argument and name not in _LITERAL:
             self._heading = True
             self.read(argument)
             self._heading = False
         if alt := options.get("alt"):
-            result.prose.append(Prose(str(alt)))
+            self.result.prose.append(Prose(str(alt)))
         if name not in _LITERAL:
             self.read(body)
 
     def _inline(self, child: Token) -> None:
         """Count one inline token, and collect its words."""
-        result = self.result
         match child.type:
             case "text":
                 self._add_words(child.content)
             case "softbreak" | "hardbreak":
                 self._add_words("\n")
             case "code_inline":
-                result.code[child.content] += 1
+                self.result.code[child.content] += 1
             case "math_inline" | "math_inline_double" | "math_single":
-                result.formulas[_formula(child.content)] += 1
+                self.result.formulas[_formula(child.content)] += 1
             case "link_open":
-                result.links[str(child.attrGet("href") or "")] += 1
+                self.result.links[str(child.attrGet("href") or "")] += 1
                 self._has_link_or_emphasis = True
             case "em_open":
                 self._has_link_or_emphasis = True
             case "image":
-                result.links[str(child.attrGet("src") or "")] += 1
+                self.result.links[str(child.attrGet("src") or "")] += 1
                 self._add_words(child.content)
             case "footnote_ref":
-                result.links[f"[^{child.meta.get('label', '')}]"] += 1
+                self.result.links[f"[^{child.meta.get('label', '')}]"] += 1
             case "html_inline":
                 self._html(child.content)
             case "myst_role":
                 self._role(str(child.meta["name"]), child.content)
 
     def _role(self, name: str, content: str) -> None:
-        result = self.result
-        result.directives[f"{{{name}}}`"] += 1
+        self.result.directives[f"{{{name}}}`"] += 1
         if name == "math":
-            result.formulas[_formula(content)] += 1
+            self.result.formulas[_formula(content)] += 1
         elif name in _CODE_ROLES:
-            result.code[content] += 1
+            self.result.code[content] += 1
         elif name.startswith("cite"):
-            result.links.update(key.strip() for key in content.split(","))
+            self.result.links.update(key.strip() for key in content.split(","))
             self._has_link_or_emphasis = True
         elif name in _TARGET_ROLES:
             target = re.fullmatch(r"(.*?)\s*<([^>]*)>", content, re.DOTALL)
-            result.links[target[2] if target else content] += 1
+            self.result.links[target[2] if target else content] += 1
             self._add_words(target[1] if target else "")
             self._has_link_or_emphasis = True
 

@@ -7,24 +7,15 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
 
+from polyglot_book import ipynb
 from polyglot_book.chapters import Chapter, read_chapter, stems
 from polyglot_book.config import Book
 from polyglot_book.freshness import Inputs, Run, Runs, Verified, execution_key, result_hash, short_hash
-from polyglot_book.ipynb import (
-    NotebookError,
-    code_cells,
-    is_starter,
-    read_notebook,
-    tags,
-    to_bytes,
-    write_notebook,
-)
 
 _new_node: Any = NotebookNode  # its methods carry no types
 # A folded cell, for Jupyter and for Colab; the site goes by the tag.
@@ -37,12 +28,12 @@ def make_notebook(chapter: Chapter, command: str = "polyglot run") -> NotebookNo
     """Return a chapter's notebook without outputs, which says by which command it was made."""
     notebook = chapter.notebook()
     for cell in notebook.cells:
-        if "hide-cell" in tags(cell):
+        if "hide-cell" in ipynb.tags(cell):
             cell.metadata |= _new_node(_FOLDED)
-        if "hide-output" in tags(cell):  # a reader predicts it first
+        if "hide-output" in ipynb.tags(cell):  # a reader predicts it first
             cell.metadata |= _new_node({"jupyter": {"outputs_hidden": True}})
-        if is_starter(cell):  # its output is not stored, so there is nothing to compare
-            cell.metadata["tags"] = [*tags(cell), "nbval-ignore-output"]
+        if ipynb.is_starter(cell):  # its output is not stored, so there is nothing to compare
+            cell.metadata["tags"] = [*ipynb.tags(cell), "nbval-ignore-output"]
     notebook.metadata["polyglot_book"] = {"derived_from": chapter.file, "command": command}
     return notebook
 
@@ -53,14 +44,12 @@ def carry_outputs(new: NotebookNode, last: NotebookNode) -> bool:
     Returns:
         Whether that was possible: every code cell is the same, and all were executed in order.
     """
-    pairs = list(zip_longest(code_cells(new), code_cells(last)))
-    for number, (cell, executed) in enumerate(pairs, start=1):
-        if cell is None or executed is None or execution_key(cell) != execution_key(executed):
-            return False
-        if executed.execution_count != number:
-            return False
-    for cell, executed in pairs:
-        cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
+    cells, executed = ipynb.code_cells(new), ipynb.code_cells(last)
+    in_order = [each.execution_count for each in executed] == [*range(1, len(executed) + 1)]
+    if not in_order or [*map(execution_key, cells)] != [*map(execution_key, executed)]:
+        return False
+    for cell, other in zip(cells, executed, strict=True):
+        cell.outputs, cell.execution_count = other.outputs, other.execution_count
     return True
 
 
@@ -110,9 +99,7 @@ def select(book: Book, names: Iterable[str]) -> list[tuple[str, str]]:
 
 def orphans(book: Book) -> list[Path]:
     """List the notebooks whose chapter does not exist."""
-    kept = {
-        book.notebooks_dir(code) / f"{stem}.ipynb" for code in book.languages for stem in stems(book, code)
-    }
+    kept = {book.notebooks_dir(code) / f"{stem}.ipynb" for code, stem in select(book, ())}
     folders = [book.notebooks_dir(code) for code in book.languages if not book.in_place]
     paths = (path for folder in folders for path in sorted(folder.rglob("*.ipynb")))
     return [path for path in paths if path not in kept and ".ipynb_checkpoints" not in path.parts]
@@ -131,8 +118,8 @@ def _remove_orphans(book: Book, report: Report) -> None:
 
 def _read_valid(path: Path) -> NotebookNode | None:
     try:
-        return read_notebook(path)
-    except (NotebookError, FileNotFoundError):
+        return ipynb.read_notebook(path)
+    except (ipynb.NotebookError, FileNotFoundError):
         return None
 
 
@@ -143,7 +130,8 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
         if book.in_place:  # of text notebooks, the site's build stores the outputs
             path = book.chapter_file(code, stem)
             notebook = _read_valid(path) if path.suffix == ".ipynb" else None
-            if notebook and (everything or None in [each.execution_count for each in code_cells(notebook)]):
+            counts = [each.execution_count for each in ipynb.code_cells(notebook)] if notebook else []
+            if notebook and (everything or None in counts):
                 plan.execute.append(_Job(f"{code}/{stem}", read_chapter(book, path), notebook, path, []))
             continue
         name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
@@ -167,7 +155,7 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
             plan.execute.append(job)
             continue
         plan.runs.add(run)
-        if to_bytes(job.notebook) == stored:
+        if ipynb.to_bytes(job.notebook) == stored:
             found[name] = (short_hash([plan.inputs.unparsed, lists, str(run)]), files)
         else:
             plan.write.append(job)
@@ -217,7 +205,7 @@ def make_notebooks(
         _remove_orphans(book, report)
     plan = _make_plan(book, names, everything)
     for job in plan.write:
-        write_notebook(job.notebook, job.path)
+        ipynb.write_notebook(job.notebook, job.path)
         report(f"{job.name}: new text, outputs kept")
     if book.in_place and not plan.execute:
         report("nothing to execute here: the site's build executes text notebooks")
@@ -260,7 +248,7 @@ async def _execute(book: Book, plan: _Plan, kernels: int, limit: float, report: 
                 indented = failure.traceback.replace("\n", "\n    ")
                 report(f"{job.chapter.file}#{failure.cell}: the cell failed\n    {indented}")
                 return
-            write_notebook(job.notebook, job.path)
+            ipynb.write_notebook(job.notebook, job.path)
             inputs = plan.inputs.hash(job.lists, terms)
             plan.runs.add(Run(job.name, inputs, result_hash(job.notebook), terms))
             plan.runs.write(_names(book))

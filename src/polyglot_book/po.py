@@ -6,9 +6,7 @@ comes back has the hash of its `msgid`, so it is stale where the reference has c
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +14,7 @@ from typing import NamedTuple
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import PoFileError, normalize, read_po, write_po
 
-from polyglot_book.chapters import Cell, Chapter, read_all, text_hash
+from polyglot_book.chapters import Cell, Chapter, read_all
 from polyglot_book.config import Book, Language
 from polyglot_book.ipynb import write_atomically
 from polyglot_book.translations import is_stale, is_untranslated, sync_cells, write_cells
@@ -125,12 +123,6 @@ def import_po(book: Book, folder: Path, report: Report = print) -> None:
 
 def _translated(cell: Cell, entry: Entry) -> Cell:
     """Return a cell with the text of an entry, and the hash of the text that this was translated from."""
-    metadata = copy.deepcopy(dict(cell.metadata))
-    if not entry.fuzzy:
-        metadata["of"] = text_hash(entry.original)
-    text = entry.translation.strip("\n")
-    if cell.kind == "code":
-        metadata["mystnb"]["image"]["alt"] = text
-        text = cell.source
-    same = text.strip() == cell.source.strip()
-    return replace(cell, source=cell.source if same else text, metadata=metadata)
+    cell = cell if entry.fuzzy else cell.marked(entry.original)
+    same = entry.translation.strip() == (cell.translatable or "").strip()
+    return cell if same else cell.with_text(entry.translation.strip("\n"))

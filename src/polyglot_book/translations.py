@@ -7,7 +7,6 @@ A cell with the language's `untranslated` note waits for its translation, and ca
 
 from __future__ import annotations
 
-import copy
 import io
 import re
 import tokenize
@@ -147,9 +146,8 @@ def check_translations(book: Book) -> list[Violation]:
     """Report each chapter that is not in jupytext's form, and each cell that differs from the reference's."""
     chapters, violations = read_all(book)
     unreadable = {violation.file for violation in violations}
-    for folder in (
-        sorted(book.chapters_dir(book.reference.code).parent.glob("*")) if not book.in_place else ()
-    ):
+    chapters_dir = book.chapters_dir(book.reference.code).parent
+    for folder in sorted(chapters_dir.glob("*")) if not book.in_place else ():
         if folder.name not in book.languages and any(folder.glob("*.md")):
             remedy = "add it to polyglot_languages or remove it"
             problem = "a language unknown to _config.yml"
@@ -211,8 +209,9 @@ def _compare(
             problem = f"a {cell.kind} cell, {other.kind} in the reference"
             yield Violation(file, cell.id, problem, f"make it {other.kind}")
         else:
-            for finding in _compare_texts(language, stem, other, cell):
-                yield Violation(file, cell.id, *finding)
+            yield from (
+                Violation(file, cell.id, *each) for each in _compare_texts(language, stem, other, cell)
+            )
     order = [cell_id for cell_id in actual if cell_id in expected]
     for first, second in zip((each for each in expected if each in actual), order, strict=True):
         if first != second:
@@ -275,8 +274,7 @@ def sync(book: Book, report: Reporter = print) -> None:
     for (code, stem), original in list(chapters.items()):
         for language in book.translations if code == book.reference.code else ():
             file = book.relative(book.chapter_file(language.code, stem))
-            empty = Chapter(file, "", (), original.metadata)
-            chapters.setdefault((language.code, stem), empty)
+            chapters.setdefault((language.code, stem), Chapter(file, "", (), original.metadata))
     for (code, stem), chapter in chapters.items():
         cells: Sequence[Cell] = chapter.cells
         changes: list[Violation] = []
@@ -335,18 +333,16 @@ def sync_cells(
 def _waiting_cell(book: Book, cell: Cell, language: Language) -> Cell:
     """Return a cell of the reference for a translation, with a note where there is something to translate."""
     note = language.untranslated
-    if cell.kind == "markdown":
-        box = f"```{{note}}\n{note}\n```"  # not every book has the fences of colons
-        if cell.source.startswith(":::"):  # an exercise is the first thing in its cell
-            return replace(cell, source=f"{cell.source}\n\n{box}")
-        heading = re.match(r"(\(.+\)=\s*)*#.*", cell.source)  # perhaps with labels before it
-        head = heading[0] if heading else ""
-        parts = head, box, cell.source[len(head) :].strip("\n")
-        return replace(cell, source="\n\n".join(filter(None, parts)))
-    metadata = copy.deepcopy(dict(cell.metadata))
-    if cell.alt:
-        metadata["mystnb"]["image"]["alt"] = f"{note} {cell.alt}"
-    return replace(cell, source=code_in(book, cell.source, language.code), metadata=metadata)
+    if cell.kind == "code":
+        cell = replace(cell, source=code_in(book, cell.source, language.code))
+        return cell.with_text(f"{note} {cell.alt}") if cell.alt else cell
+    box = f"```{{note}}\n{note}\n```"  # not every book has the fences of colons
+    if cell.source.startswith(":::"):  # an exercise is the first thing in its cell
+        return cell.with_text(f"{cell.source}\n\n{box}")
+    heading = re.match(r"(\(.+\)=\s*)*#.*", cell.source)  # perhaps with labels before it
+    head = heading[0] if heading else ""
+    parts = head, box, cell.source[len(head) :].strip("\n")
+    return cell.with_text("\n\n".join(filter(None, parts)))
 
 
 def mark(book: Book, target: str, report: Reporter = print) -> None:
@@ -387,8 +383,7 @@ def mark(book: Book, target: str, report: Reporter = print) -> None:
         elif is_stale(source, cell):
             if is_untranslated(cell, book.languages[code]):
                 raise ValueError(f"{place}: it waits for its translation; nothing was marked")
-            of = text_hash(source.translatable)
-            cells[number] = replace(cell, metadata={**cell.metadata, "of": of})
+            cells[number] = cell.marked(source.translatable)
             marked.append(f"{place}: marked as up to date")
     if marked:
         write_cells(book, chapter, cells, original)

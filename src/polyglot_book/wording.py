@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,27 +60,23 @@ class Terms:
         """
         found = {}
         for form, term in self.avoid.get(language, {}).items():
-            spans = _spans([form], text)
-            allowed = _spans(self.permitted.get(language, []), text) if spans else []
-            # Part of a longer term, or a term's end and the next word's beginning: 查詢|問 is not 詢問.
-            if any(
-                not any(first < start < last or (first == start and stop <= last) for first, last in allowed)
-                for start, stop in spans
-            ):
+            if _uses(form, self.permitted.get(language, []), text):
                 found[form] = term
         for pattern, advice in self.wording.get(language, {}).items():
             if match := re.search(pattern, text):
                 found[match.group()] = advice
         return found
 
-    def first_use(self, language: str, term: str, text: str) -> int | None:
-        """Return the end of the first use of a term in a text, other than as a part of a longer term."""
-        longer = [each for each in self.permitted.get(language, []) if term in each and each != term]
-        covered = _spans(longer, text)
-        for first, last in _spans([term], text):
-            if not any(start <= first < stop for start, stop in covered):
-                return last
-        return None
+
+def _uses(form: str, terms: list[str], text: str) -> list[int]:
+    """Return the ends of a form's uses other than in terms; 查詢|問, a term and a word, is no use of 詢問."""
+    spans = _spans([form], text)
+    covered = _spans(terms, text) if spans else []
+    return [
+        end
+        for begin, end in spans
+        if not any(start < begin < stop or (start == begin and end <= stop) for start, stop in covered)
+    ]
 
 
 def _spans(forms: Iterable[str], text: str) -> list[tuple[int, int]]:
@@ -91,9 +87,8 @@ def _spans(forms: Iterable[str], text: str) -> list[tuple[int, int]]:
 def _pattern(form: str) -> re.Pattern[str]:
     """Match a form as a word of its script: 질의 is not in 성질의, and "bias" not in "biased"."""
     words = r"\s+".join(map(re.escape, form.split()))
-    before = (
-        r"(?<![A-Za-z0-9_])" if form[0].isascii() else rf"(?<![{_HANGUL}])" if "가" <= form[0] <= "힣" else ""
-    )
+    before = rf"(?<![{_HANGUL}])" if "가" <= form[0] <= "힣" else ""
+    before = r"(?<![A-Za-z0-9_])" if form[0].isascii() else before
     after = r"(?![A-Za-z0-9_])" if form[-1].isascii() else ""
     return re.compile(before + words + after, re.IGNORECASE)
 
@@ -139,11 +134,8 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
             forms = entry.get("avoid", {}).get(code, [])
             terms.avoid.setdefault(code, {}).update(dict.fromkeys(forms, entry[code]))
             # One character is a word only in its sentence, which a machine does not read.
-            if (
-                entry.get("gloss", True)
-                and entry[code].casefold() != name.casefold()
-                and len(entry[code]) > 1
-            ):
+            glossed = entry.get("gloss", True) and len(entry[code]) > 1
+            if glossed and entry[code].casefold() != name.casefold():
                 terms.gloss.setdefault(code, {})[entry[code]] = name
     return terms, []
 
@@ -180,9 +172,8 @@ def _untranslated(language: Language, prose: list[Prose], original: list[Prose])
     latin, same = _LATIN_WORD.search(language.name), {each.text for each in original}
     for each in prose:
         foreign = each.text in same if latin else not _OTHER_LETTER.search(each.text)
-        source = _YEAR.search(each.text) and (
-            each.has_link_or_emphasis or _BIBLIOGRAPHY_WORDS.search(each.text)
-        )
+        source = each.has_link_or_emphasis or _BIBLIOGRAPHY_WORDS.search(each.text)
+        source = source and _YEAR.search(each.text)
         if foreign and not source and len(_LATIN_WORD.findall(each.text)) >= _MANY_WORDS:
             start = " ".join(each.text.split())[:60]
             remedy = 'translate it, or mark a quotation as <span lang="en">…</span>'
@@ -190,13 +181,11 @@ def _untranslated(language: Language, prose: list[Prose], original: list[Prose])
 
 
 def _script(code: str, prose: list[Prose]) -> Findings:
-    if not (script := script_of(code)):
-        return
+    script = script_of(code)
     find, name = (simplified_in, "Simplified") if script == "Hant" else (traditional_in, "Traditional")
-    for problem, search in (
-        (f"{name} characters", find),
-        ("characters of another script", _NOT_CHINESE.findall),
-    ):
+    searches: dict[str, Callable[[str], list[str]]]
+    searches = {f"{name} characters": find, "characters of another script": _NOT_CHINESE.findall}
+    for problem, search in searches.items() if script else ():
         if characters := dict.fromkeys(char for each in prose for char in search(each.text)):
             remedy = "replace them, or mark the words with the lang that they are in"
             yield f"{problem} {''.join(characters)}", remedy
@@ -212,10 +201,11 @@ def _avoided(code: str, prose: list[Prose], terms: Terms) -> Findings:
 def _unglossed(code: str, texts: dict[str, str], terms: Terms) -> Iterator[tuple[str, str, str]]:
     """Find the terms whose first use in a chapter, headings and figures aside, lacks the English name."""
     for term, name in terms.gloss.get(code, {}).items():
+        longer = [each for each in terms.permitted.get(code, []) if term in each and each != term]
         for cell_id, text in texts.items():
-            if (end := terms.first_use(code, term, text)) is None:
+            if not (ends := _uses(term, longer, text)):
                 continue
-            if not re.match(rf"\s?[（(][^（）()]*{re.escape(name)}", text[end:], re.IGNORECASE):
+            if not re.match(rf"\s?[（(][^（）()]*{re.escape(name)}", text[ends[0] :], re.IGNORECASE):
                 yield cell_id, f"the first use of {term}, without its name", f"write {term}（{name}）"
             break
 

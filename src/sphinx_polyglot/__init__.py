@@ -37,23 +37,20 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("polyglot_languages", {}, "env", [dict])
     app.add_config_value("polyglot_folder", "book", "env", [str])
     app.add_config_value("polyglot_shared", [], "env", [list])
-    app.add_config_value("polyglot_shared_title", "", "html", [str])
     app.add_config_value("polyglot_repository", "", "html", [str])
     app.add_config_value("polyglot_fallback", True, "env", [bool])
     app.add_config_value("polyglot_strings", "", "env", [str])
     # Attributes of the environment, label -> entry with a `docname`, where extensions keep their labels.
     app.add_config_value("polyglot_registries", ["proof_list", "sphinx_exercise_registry"], "env", [list])
     # Only the command line of `polyglot_book` reads these; Sphinx warns of settings that nobody registers.
-    app.add_config_value("polyglot_terms", None, "", [str])
-    app.add_config_value("polyglot_library", [], "", [list])
-    app.add_config_value("polyglot_verdicts", None, "", [dict])
-    app.add_config_value("polyglot_language_call", "", "", [str])
+    names = ("terms", "library", "verdicts", "language_call", "free_words", "vector_figures", "commands")
+    for name in names:
+        app.add_config_value(f"polyglot_{name}", None, "")
 
     # With a notebook as a dict, after its cells are marked: extensions may change it before it is parsed.
     app.add_event("polyglot-notebook-read")
     app.connect("config-inited", pages.configure)
-    app.connect("config-inited", configure_html)
-    app.connect("config-inited", add_book_translations)
+    app.connect("config-inited", configure)
     # After 800: Sphinx loads its own catalogues then.
     app.connect("config-inited", internals.install_catalogues, priority=950)
     app.connect("builder-inited", internals.set_language_in_processes)
@@ -96,27 +93,19 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 # Sphinx event: config-inited
-def configure_html(app: Sphinx, config: Config) -> None:
-    """Add the templates, put the switcher on the pages of themes that have an option for it."""
+def configure(app: Sphinx, config: Config) -> None:
+    """Add the book's words, templates, the search, and the switcher where the theme has an option for it."""
+    if config.polyglot_strings:
+        strings.add_translations(Path(app.srcdir, config.polyglot_strings))
     config.templates_path.insert(0, str(_HERE / "templates"))
     config.html_static_path.append(str(_HERE / "static"))
     if config.language.startswith("en"):  # the search of another language has its own stems
         config.html_search_language = config.html_search_language or prose.Search.lang
     app.add_css_file("language-switcher.css")
     app.add_js_file("language-switcher.js", loading_method="defer")
-    if config.html_theme == "sphinx_book_theme":
-        buttons = ["language-switcher.html", "article-header-buttons.html"]
-        config.html_theme_options.setdefault("article_header_end", buttons)
-    if config.html_theme == "pydata_sphinx_theme":
-        buttons = ["language-switcher.html", "theme-switcher", "navbar-icon-links"]
-        config.html_theme_options.setdefault("navbar_end", buttons)
-
-
-# Sphinx event: config-inited
-def add_book_translations(app: Sphinx, config: Config) -> None:
-    """Add the words of the book's own folder."""
-    if config.polyglot_strings:
-        strings.add_translations(Path(app.srcdir, config.polyglot_strings))
+    if config.html_theme in navigation.PLACES:
+        option, components = navigation.PLACES[config.html_theme]
+        config.html_theme_options.setdefault(option, [*components])
 
 
 def extension_metadata(folder: Path) -> dict[str, Any]:

@@ -45,8 +45,7 @@ def mark_cells(app: Sphinx, docname: str, source: list[str]) -> None:
         return  # the parser reports it
     # Cells have ids since nbformat 4.5; in an older notebook, ids would change at every build.
     for cell in notebook.get("cells", []):
-        identifier = cell.get("id")
-        if not identifier:
+        if not (identifier := cell.get("id")):
             continue
         if cell["cell_type"] == "markdown":
             cell["source"] = f"% {_MARK} {identifier}\n\n{cell['source']}"
@@ -170,9 +169,6 @@ def _is_mark(node: nodes.Node) -> bool:
 
 def _first_node(mark: nodes.comment) -> nodes.Node | None:
     """Return the first visible node of a cell, or None if it has none."""
-    for node in mark.findall(include_self=False, descend=False, ascend=True):
-        if _is_mark(node):
-            return None
-        if not isinstance(node, _INVISIBLE):
-            return node
-    return None
+    following = mark.findall(include_self=False, descend=False, ascend=True)
+    first = next((each for each in following if _is_mark(each) or not isinstance(each, _INVISIBLE)), mark)
+    return None if _is_mark(first) else first

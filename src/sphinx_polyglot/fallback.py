@@ -41,11 +41,10 @@ class Environment(BuildEnvironment):
             if pages.language_of(docname) == pages.reference
             for language in translations
         }
-        found = {*self.found_docs}
-        for docname in sources.keys() - found:
+        fallbacks = frozenset(sources.keys() - self.found_docs)
+        for docname in fallbacks:
             project.docnames.add(docname)
             project._docname_to_path[docname] = project._docname_to_path[sources[docname]]
-        fallbacks = frozenset(sources.keys() - found)
         # A page that has become translated may be older than the last build.
         self.polyglot_changed = fallbacks ^ self.polyglot_fallbacks
         self.polyglot_fallbacks = fallbacks
@@ -202,12 +201,12 @@ def _add_entries(app: Sphinx, parent: str, own: str, missing: frozenset[str]) ->
         position = 0
         for title, docname in toctree["entries"]:
             counterpart = pages.counterpart(str(docname), language, env.found_docs)
-            at = [index for index, (_, each) in enumerate(target["entries"]) if each == counterpart]
-            if at:
-                position = at[0] + 1
-            elif counterpart in missing:
+            names = [each for _, each in target["entries"]]
+            if counterpart in missing and counterpart not in names:
                 target["entries"].insert(position, (title, counterpart))
                 position += 1
+            elif counterpart in names:
+                position = names.index(counterpart) + 1
         target["includefiles"] = [each for _, each in target["entries"] if each in env.found_docs]
     _store(app, own, doctree)
 

@@ -101,8 +101,7 @@ def set_direction(app: Sphinx) -> None:
     """
     if app.builder.format != "html":
         return
-    templates = app.builder.templates
-    render: Callable[[str, dict[str, Any]], str] = templates.render
+    render: Callable[[str, dict[str, Any]], str] = app.builder.templates.render
 
     def render_page(template: str, context: dict[str, Any]) -> str:
         text = render(template, context)
@@ -110,7 +109,7 @@ def set_direction(app: Sphinx) -> None:
             text = re.sub(r"<html\b(?![^>]*\sdir=)", '<html dir="rtl"', text, count=1)
         return text
 
-    templates.render = render_page
+    app.builder.templates.render = render_page
 
 
 # Sphinx event: builder-inited

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,13 +42,9 @@ def prepare(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
         if "cite" in env.domaindata:  # sphinxcontrib-bibtex reads its files when the builder is made
             data["cite"]["bibdata"] = env.domaindata["cite"]["bibdata"]
         index = pages.page(language, "genindex"), ""
-        data["std"]["labels"]["genindex"] = (*index, _index_title(pages, language.code))
+        with in_language(language):
+            data["std"]["labels"]["genindex"] = (*index, _("Index"))
         data["std"]["anonlabels"]["genindex"] = index
-
-
-def _index_title(pages: Pages, code: str) -> str:
-    with in_language(pages.languages[code]):
-        return _("Index")
 
 
 def use(env: BuildEnvironment, docname: str = "") -> None:
@@ -125,9 +122,8 @@ def index_pages(app: Sphinx) -> Iterable[tuple[str, dict[str, Any], str]]:
     for language in pages.languages.values() if app.config.html_use_index else ():
         name = pages.page(language, "genindex")
         # The links of an index are relative to the page that Sphinx would write.
-        builder: Any = SimpleNamespace(
-            get_relative_uri=lambda _root, to, name=name: app.builder.get_relative_uri(name, to)
-        )
+        uri = partial(app.builder.get_relative_uri, name)
+        builder: Any = SimpleNamespace(get_relative_uri=lambda _root, to, uri=uri: uri(to))
         with using(env, name), in_language(language):
             entries = IndexEntries(env).create_index(builder)
         counts = [sum(1 + len(subitems) for _, (_, subitems, _) in each) for _, each in entries]

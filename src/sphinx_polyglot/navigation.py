@@ -20,9 +20,12 @@ from sphinx_polyglot.inventories import use
 from sphinx_polyglot.pages import Pages, direction, is_fallback, page_url, site_address, source_file
 from sphinx_polyglot.strings import set_current_language, translate
 
-# The themes whose options say where the switcher is; in others it is in the sidebar.
-_WITH_SWITCHER = {"sphinx_book_theme", "pydata_sphinx_theme"}
 _SWITCHER = "language-switcher.html"
+# The themes with an option for where the switcher is, and with its value; in others it is in the sidebar.
+PLACES = {
+    "sphinx_book_theme": ("article_header_end", [_SWITCHER, "article-header-buttons.html"]),
+    "pydata_sphinx_theme": ("navbar_end", [_SWITCHER, "theme-switcher", "navbar-icon-links"]),
+}
 # The pages that Sphinx has once and each language has for itself.
 _OWN_PAGES = ("genindex", "search")
 # The attribute of the environment with the titles and the order of all pages, as of the last build.
@@ -93,7 +96,7 @@ def localise_page(
     if pagename not in order[:-1]:
         context["next"] = None
     sidebars = context["sidebars"] or []
-    if app.config.html_theme not in _WITH_SWITCHER and _SWITCHER not in sidebars:
+    if app.config.html_theme not in PLACES and _SWITCHER not in sidebars:
         context["sidebars"] = [*sidebars[:1], _SWITCHER, *sidebars[1:]]
     _localise_index({each: pages.page(page_language, each) for each in _OWN_PAGES}, context)
     if is_fallback(app.env, pagename) and "body" in context:
@@ -125,9 +128,8 @@ def set_root(app: Sphinx, docname: str) -> None:
 def _switcher(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
     """Return the entries of the language switcher; none for a shared page, which is in one language only."""
     current = pages.language_of(pagename)
-    names = app.env.found_docs | {
-        pages.page(each, name) for each in pages.languages.values() for name in _OWN_PAGES
-    }
+    own_pages = {pages.page(each, name) for each in pages.languages.values() for name in _OWN_PAGES}
+    names = app.env.found_docs | own_pages
     counterparts = {each: pages.counterpart(pagename, each, names) for each in pages.languages.values()}
     return [
         {

@@ -20,7 +20,6 @@ from polyglot_book.config import ConfigError, Language, folder_from, languages_f
 # Languages that are written from right to left, and scripts of others that are.
 _RIGHT_TO_LEFT = {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ps", "sd", "syr", "ug", "ur", "yi"}
 _RIGHT_TO_LEFT |= {"arab", "hebr", "nkoo", "syrc", "thaa"}
-_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
 @dataclass(frozen=True)
@@ -119,17 +118,9 @@ def site_address(config: Config) -> str:
     return "" if not host or host.endswith(".example") else f"{address.rstrip('/')}/"
 
 
-def github_name(config: Config) -> str:
-    """Return the repository's name on GitHub, `owner/name`; "" if it is elsewhere, or if there is none."""
-    match = _GITHUB.fullmatch(str(config.polyglot_repository))
-    return match[1] if match else ""
-
-
 def page_url(app: Sphinx, docname: str) -> str:
     """Return the address of a page on the published site; a folder's for its `index.html`."""
-    uri = app.builder.get_target_uri(docname)
-    if uri == "index.html" or uri.endswith("/index.html"):
-        uri = uri.removesuffix("index.html")
+    uri = re.sub(r"(^|/)index\.html$", r"\1", app.builder.get_target_uri(docname))
     return site_address(app.config) + uri
 
 

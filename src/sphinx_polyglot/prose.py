@@ -29,9 +29,8 @@ class SmartQuotes(SphinxSmartQuotes):
     def apply(self, **kwargs: Any) -> None:
         """Write them, where docutils knows those of the language and Sphinx does not exclude it."""
         pages, settings = Pages.from_config(self.config), self.document.settings
-        language = pages.reference
-        if not is_fallback(self.env, self.env.docname):
-            language = pages.language_of(self.env.docname) or language
+        own = None if is_fallback(self.env, self.env.docname) else pages.language_of(self.env.docname)
+        language = own or pages.reference
         known = any(tag in smartchars.quotes for tag in normalize_language_tag(language.code))
         if known and language.locale not in self.config.smartquotes_excludes.get("languages", ()):
             build, settings.language_code = settings.language_code, language.code
@@ -40,20 +39,20 @@ class SmartQuotes(SphinxSmartQuotes):
 
 
 class Search(SearchEnglish):
-    """The search in English, for any language: a run of characters without spaces is a word for each pair."""
+    """Sphinx's search in English; text without spaces between words is found by pairs of characters."""
 
     lang = "polyglot"
     js_splitter_code = (Path(__file__).parent / "templates" / "split-query.js").read_text(encoding="utf-8")
 
     def split(self, input: str) -> list[str]:
-        """Return the words of a text; of such a run, each character, too."""
+        """Return the words of a text; of text without spaces, the characters and the pairs of neighbours."""
         words = super().split(_RUN.sub(" ", input))
         for run in _RUN.findall(input):
             words += [*run, *map("".join, pairwise(run))]
         return words
 
     def word_filter(self, word: str) -> bool:
-        """Return whether a word is found."""
+        """Return whether a word goes into the index; Sphinx leaves out short words of kana."""
         return bool(_RUN.match(word)) or super().word_filter(word)
 
 
@@ -62,6 +61,5 @@ def search_pages(app: Sphinx) -> Iterable[tuple[str, dict[str, Any], str]]:
     """Return the search page of each language, which `language-switcher.js` keeps to this language."""
     builder: Any = app.builder
     pages = Pages.from_config(app.config)
-    return [
-        (pages.page(each, "search"), {}, "search.html") for each in pages.languages.values() if builder.search
-    ]
+    languages = pages.languages.values() if builder.search else ()
+    return [(pages.page(each, "search"), {}, "search.html") for each in languages]

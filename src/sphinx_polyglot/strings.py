@@ -141,12 +141,8 @@ class PageCatalogue(gettext.NullTranslations):
         if translation is not None:
             _translated.add(translation)  # themes translate some words twice
             return translation
-        if (
-            _language
-            and not _language.locale.startswith("en")
-            and message not in _translated
-            and message[0] != "."
-        ):
+        translated = _language is None or _language.locale.startswith("en") or message in _translated
+        if _language and not translated and message[0] != ".":
             _missing.setdefault(_language.code, set()).add(message)
         return message
 

@@ -1,23 +1,13 @@
 """Packs the figures of a language's notebooks into one archive, each as SVG and as PNG."""
 
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from polyglot_book.ipynb import code_cells, read_notebook
+from polyglot_book.ipynb import figures, read_notebook
 
-SVG = "image/svg+xml"
 _SCALE = 3  # pixels of the PNG for each of CSS
-
-
-def figures_of(notebook: Path) -> Iterator[tuple[str, str]]:
-    """Yield the figures in a notebook's outputs, each with the id of its cell."""
-    for cell in code_cells(read_notebook(notebook, check=False)):
-        for output in cell.outputs:
-            if svg := output.get("data", {}).get(SVG):
-                yield cell.id, "".join(svg)
 
 
 def pack_figures(notebooks: Path, archive: Path, browser: Browser) -> int:
@@ -26,7 +16,7 @@ def pack_figures(notebooks: Path, archive: Path, browser: Browser) -> int:
     number = 0
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for notebook in sorted(notebooks.glob("*.ipynb")):
-            for cell, svg in figures_of(notebook):
+            for cell, svg in figures(read_notebook(notebook, check=False)).items():
                 page.set_content(
                     f'<body style="margin: 0; background: #fff">{svg[svg.index("<svg") :]}</body>'
                 )

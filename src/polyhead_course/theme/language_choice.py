@@ -11,7 +11,7 @@ from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
 from polyglot_book.contents import overview
-from polyglot_book.ipynb import code_cells, figure, read_notebook
+from polyglot_book.ipynb import code_cells, figures, read_notebook
 from polyhead_course.theme.glance import glance, live_data
 from polyhead_course.theme.svg import inline
 from sphinx_polyglot.pages import Pages
@@ -53,7 +53,7 @@ class ChooseLanguage(SphinxDirective):
         notebook = read_notebook(path, check=False) if path.is_file() else None
         if notebook and (data := live_data(notebook, cell)):
             return f'<div class="polyglot-cards-picture">{glance(data)}</div>\n'
-        svg = figure(notebook, cell) if notebook else ""
+        svg = figures(notebook).get(cell) if notebook else None
         if not svg:
             raise self.error(f"no cell of a notebook has the output {self.options['figure']!r}")
         picture = inline(svg, prefix=cell, label=self.options.get("alt", ""))

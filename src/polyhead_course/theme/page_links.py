@@ -23,10 +23,11 @@ from polyglot_book.config import Language, problems
 from polyglot_book.contents import overview
 from polyglot_book.ipynb import read_notebook, write_notebook
 from polyhead_course.handouts.copies import LAB, has_solutions, install_code, reader_copy, student_copy
-from sphinx_polyglot.pages import Pages, github_name, site_address, source_file
+from sphinx_polyglot.pages import Pages, site_address, source_file
 from sphinx_polyglot.strings import in_language, translate
 
 _FOLDER = "notebooks"
+_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 # Where the wheels are if the site does not know its address; in a browser, `notebook.js` writes it there.
 _BESIDE = 'Path.cwd().as_uri() + "/"'
 _ABOUT = (
@@ -148,6 +149,12 @@ def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> 
         copy = reader_copy(content, address, note=note, install=install)
         write_notebook(copy, folder / name, check=False)
     return names
+
+
+def github_name(config: Config) -> str:
+    """Return the repository's name on GitHub, `owner/name`; "" if it is elsewhere, or if there is none."""
+    match = _GITHUB.fullmatch(str(config.polyglot_repository))
+    return match[1] if match else ""
 
 
 def _launch_links(config: Config, language: Language, stem: str, name: str) -> list[Entry]:

@@ -74,7 +74,6 @@ def link(literal: nodes.literal, address: str) -> None:
 def configure(app: Sphinx, config: Config) -> None:
     """Read the packages, and add the pages of names to those that readers of all languages share."""
     configured_api(config, app.confdir)
-    config.polyglot_shared_title = "API reference"
     config.polyglot_shared = [*config.polyglot_shared, *config.polyglot_api.get("pages", ())]
 
 

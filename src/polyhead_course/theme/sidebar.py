@@ -47,7 +47,7 @@ def _shared(app: Sphinx, pages: Pages, pagename: str) -> list[dict[str, Any]]:
         return []
     page_language = pages.language_of(pagename)
     hreflang = "" if page_language == pages.reference else pages.reference.code
-    title = translate(app.config.polyglot_shared_title)
+    title = translate("API reference")
     first = _entry(app, pagename, shared[0], title, hreflang=hreflang)
     if pagename not in shared:
         return [{**first, "open": False}]

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from sphinx_polyglot.pages import configure, github_name, site_address
+from polyhead_course.theme.page_links import github_name
+from sphinx_polyglot.pages import configure, site_address
 from tests.building import Built
 from tests.pages import value
 
