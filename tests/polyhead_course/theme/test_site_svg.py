@@ -57,7 +57,9 @@ def test_its_colors_and_fonts_follow_the_page() -> None:
 
 
 def test_its_other_colors_have_a_counterpart_in_the_dark() -> None:
-    cell = PICTURE.replace("stroke: #000000; stroke-width", "fill: #C6DBEF; stroke-width").replace("#FFF", "#3182bd")
+    cell = PICTURE.replace("stroke: #000000; stroke-width", "fill: #C6DBEF; stroke-width").replace(
+        "#FFF", "#3182bd"
+    )
     shown = inline(cell, prefix="f", label="x")
     assert 'style="fill:#c6dbef;fill:light-dark(#c6dbef,#2c3b49);stroke-width:0.8"' in shown
     assert 'style="fill:#3182bd"' in shown  # as on a light page
