@@ -151,7 +151,7 @@ def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str])
     """
     figure, height = inch_figure(), 0.21 * len(tokens)
     for number, (matrix, name) in enumerate(zip(to_array(weights), names, strict=True)):
-        axes = figure.add_axes((number * 2.4, 1 - height, 0.75, height))
+        axes = figure.add_axes((number * 2.4, 1 - height, 0.7, height))
         axes.set(xlim=(0, 1), ylim=(len(tokens) - 0.5, -0.5))
         axes.set_axis_off()
         for (query, key), weight in np.ndenumerate(matrix):
