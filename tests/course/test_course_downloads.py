@@ -50,3 +50,13 @@ def test_every_chapter_can_be_taken_along(book: Book, site: Path) -> None:
             left = nbformat.read(student, as_version=4).cells
             assert not {cell.id for cell in left} & set(solutions)
             assert not [cell.id for cell in left if cell.get("outputs")]
+
+
+def test_the_teachers_page_links_the_sheet_of_each_chapter_with_exercises(book: Book, site: Path) -> None:
+    for code in book.languages:
+        page = (site / book.folder / code / "teaching.html").read_text(encoding="utf-8")
+        sheets = re.findall(r'<a href="([^"?]+)\.html\?sheet">', page.split('id="main-content"')[1])
+        copies = sorted((site / "notebooks").glob(f"polyhead-{code}-*-student.ipynb"))
+        files = [path.name for path in copies]
+        assert [f"polyhead-{code}-{stem}-student.ipynb" for stem in sheets] == files
+        assert len(sheets) >= 14

@@ -1,4 +1,4 @@
-"""Figures as the notebooks store them: their texts are large enough on a phone, their colours fit the dark."""
+"""Figures as notebooks store them: their texts are large enough on a phone, their colours fit the dark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_no_text_of_a_stored_figure_is_under_10_pixels_on_a_phone(book: Book) ->
     assert not small
 
 
-# Heat maps (0, a quarter, all), numbers below and above 0, boxes: what stands on them is black or nearly white.
+# Heat maps (0, a quarter, all), numbers below and above 0, boxes: words on them are black or nearly white.
 CELLS = ["#f7fbff", "#c9ddf0", "#1764ab", "#f7f6f6", "#7c6daa", "#ce7313", "#c6dbef", "#fdd0a2", "#9ecae1"]
 
 

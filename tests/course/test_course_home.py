@@ -40,10 +40,10 @@ def test_the_first_screen_says_what_this_is(window: Browser, address: str, width
 
 
 def test_the_picture_moves_and_shows_what_is_pointed_at(window: Browser, address: str) -> None:
-    shown = "e => getComputedStyle(e.querySelector('.polyglot-line')).opacity"
+    shown = "e => getComputedStyle(e.querySelector('g')).opacity"
     with visit(window, address, reduced_motion="reduce") as seen:
         seen.page.goto("/book/ko/index.html")
-        steps = seen.page.locator(".polyglot-glance g g")
+        steps = seen.page.locator(".polyglot-step")
         assert [steps.nth(number).evaluate(shown) for number in (0, 16)] == ["0", "1"]
         steps.nth(0).locator("text").hover()
         assert [steps.nth(number).evaluate(shown) for number in (0, 16)] == ["1", "0"]

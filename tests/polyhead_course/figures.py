@@ -140,7 +140,7 @@ PHONE, PHONE_FOLDED = 378.0, 360.0
 
 
 def least_text(svg: str, room: float = PHONE) -> float:
-    """The size in pixels of the smallest text, where the figure has so much room and a point is 4/3 pixels."""
+    """The size in pixels of the smallest text, where the figure has so much room; a point is 4/3 pixels."""
     width = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
     sizes = [float(size) for size in re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+)px", svg)]
     return round(min(sizes, default=99.0) * min(4 / 3, room / width), 2)

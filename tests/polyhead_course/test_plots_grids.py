@@ -55,9 +55,9 @@ def test_negative_numbers_are_purple_positive_ones_orange_and_no_0_has_a_minus()
 
 def test_a_number_is_readable_on_its_cell():
     """Dark on light, and light on dark."""
-    for matrix in ([[0.0, 1.0]], [[-1.0, 0.0, 1.0]]):
+    for matrix, dark in (([[0.0, 1.0]], "1.00"), ([[-1.0, 0.0, 1.0]], "-1.00")):
         drawing = plots.heatmap(matrix, ["r"], ["x"] * len(matrix[0]))
-        assert (figures.inks(drawing, "0.00"), figures.inks(drawing, "1.00")) == ([FIXED_INK], [FIXED_PAPER])
+        assert (figures.inks(drawing, "0.00"), figures.inks(drawing, dark)) == ([FIXED_INK], [FIXED_PAPER])
 
 
 def test_highest_sets_the_darkest_colour():

@@ -119,6 +119,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     app.add_post_transform(figures.InlineFigures)
     app.add_post_transform(glance.FirstGlance)
+    app.add_post_transform(ChapterFiles)
     app.add_post_transform(markup.MarkChineseWords)
     app.add_post_transform(markup.NameRows)
     app.add_post_transform(names.LinkNames)
@@ -129,6 +130,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     )
     app.add_node(language_choice.language_cards, html=(language_choice.visit_cards, None))
     app.add_directive("choose-language", language_choice.ChooseLanguage)
-    app.add_directive("chapter-files", ChapterFiles)
     app.add_directive("api-reference", reference.ApiReference)
     return extension_metadata(_HERE)

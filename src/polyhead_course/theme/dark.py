@@ -17,7 +17,7 @@ _DARKEST = 0.2  # the lightness of the dark page
 
 @lru_cache(maxsize=4096)
 def on_dark(color: str) -> str:
-    """Return a colour of six digits with its lightness reversed and its hue kept: white becomes the dark page.
+    """Return a colour of six digits with its lightness reversed, its hue kept: white becomes the dark page.
 
     >>> on_dark("#c6dbef"), on_dark("#08306b"), on_dark("#3182bd")
     ('#2c3b49', '#a1d2ff', '#3182bd')

@@ -17,14 +17,14 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
-from sphinx.util.docutils import SphinxDirective
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from polyglot_book.config import Language, problems
 from polyglot_book.contents import overview
 from polyglot_book.ipynb import read_notebook, write_notebook
 from polyhead_course.handouts.copies import LAB, has_solutions, install_code, reader_copy, student_copy
 from sphinx_polyglot.pages import Pages, site_address, source_file
-from sphinx_polyglot.strings import in_language, translate
+from sphinx_polyglot.strings import translate
 
 _FOLDER = "notebooks"
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
@@ -90,28 +90,28 @@ def made_of_site(config: Config, language: Language, root: str, stem: str = "") 
     return [Entry(translate(label), f"{root}{folder}/{name}", name) for folder, label, name in files]
 
 
-class ChapterFiles(SphinxDirective):
-    """Each chapter's exercises to print and slides, and all figures, for the page of the teachers.
+class ChapterFiles(SphinxPostTransform):
+    """In an admonition of the class `chapter-files` list each chapter's exercises to print and slides."""
 
-    The content is for readers of the notebook, which has no such links.
-    """
+    default_priority = 500
+    formats = ("html",)
 
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """Return a list of links."""
+    def run(self, **kwargs: Any) -> None:
+        """Put the list in place of the text, which is for readers of the notebook."""
         docname, pages = self.env.docname, Pages.from_config(self.config)
         language, root = pages.language_of(docname) or pages.reference, "../" * docname.count("/")
-        items = []
-        with in_language(language):
-            sheet, files = translate("Exercises to print"), made_of_site(self.config, language, root)
+        for box in self.document.findall(nodes.admonition):
+            if "chapter-files" not in box["classes"]:
+                continue
+            items = []
             for stem, chapter in overview(Path(self.env.srcdir, pages.folder, language.code)).items():
                 if chapter.exercises:
                     slides = made_of_site(self.config, language, root, stem)[:1]
-                    links = [Entry(sheet, f"{stem}.html?sheet"), *slides]
+                    links = [Entry(translate("Exercises to print"), f"{stem}.html?sheet"), *slides]
                     items.append(f"{escape(chapter.title)}: {' · '.join(map(_link, links))}")
-        items += map(_link, files)
-        return [nodes.raw("", f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>", format="html")]
+            items += map(_link, made_of_site(self.config, language, root))
+            html = f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+            box[1:] = [nodes.raw("", html, format="html")]
 
 
 def _link(entry: Entry) -> str:

@@ -154,7 +154,7 @@ def _use_page_font(style: dict[str, str]) -> None:
 
 
 def _both_themes(name: str, color: str) -> str:
-    """Return what a property says of a colour; old browsers, which do not know light-dark(), keep the first."""
+    """Return what a property says of a colour; browsers that do not know light-dark() keep the first."""
     light = _canonical(color)
     if light in _COLORS or not re.fullmatch("#[0-9a-f]{6}", light) or (dark := on_dark(light)) == light:
         return _COLORS.get(light, color)

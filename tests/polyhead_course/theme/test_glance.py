@@ -25,7 +25,7 @@ def test_each_character_has_lines_to_what_it_looks_at() -> None:
     steps = picture.findall(f"{SVG}g/{SVG}g")
     assert [step.findtext(f"{SVG}text") for step in steps] == ["5", "␣"]
     assert {step.find(f"{SVG}text").get("lang") for step in steps} == {"ko"}  # type: ignore[union-attr]
-    lines = [step.findall(f"{SVG}path[@class='polyglot-line']") for step in steps]
+    lines = [step.findall(f"{SVG}g/{SVG}path[@class='polyglot-line']") for step in steps]
     # 1 + 4 · weight; weights below 0.04 have no line.
     assert [[line.get("stroke-width") for line in each] for each in lines] == [["4.6", "1.3"], ["3.0", "2.8"]]
     # Words of 4, 3 and 1 letters are 37.6, 30.2 and 15.4 wide, with two gaps of 4: 91.2 of 360.

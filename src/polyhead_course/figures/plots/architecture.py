@@ -1,8 +1,7 @@
-"""The whole Transformer, the families of models that keep a part of it, and the map of a course."""
+"""The whole Transformer: encoder and decoder with every sublayer."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -81,10 +80,3 @@ def _add_column(axes: Axes, x: float, name: str, tokens: Sequence[str], sublayer
 
 def _add_block(axes: Axes, x: float, y: float, name: str) -> None:
     box(axes, (x, y), (_WIDTH, _HEIGHT), text(f"block.{name}"), _FILLS[name])
-
-
-_ACROSS = 2  # boxes a line: more would be too small on a phone
-_BOX_WIDTH = 2.1  # of a box in inches
-_LETTERS = 24  # the longest line that fits into a box; an ideograph counts two
-# After any of these a line may break: an ideograph with its punctuation, or a word.
-_PIECES = re.compile(r"[\u2e80-\u9fff][\u3001\u3002\uff01-\uff60]*\s*|[^\s\u2e80-\u9fff]+\s*")

@@ -1,4 +1,4 @@
-"""Boxes and arrows: what the map of the chapters and the picture of a layer are drawn with."""
+"""Boxes and arrows: what the pictures of layers and of tokens are drawn with."""
 
 from __future__ import annotations
 

@@ -52,15 +52,10 @@ def decimal_ticks(axes: Axes) -> tuple[int, int]:
     return powers[0], powers[-1]
 
 
-def level_line(axes: Axes, height: Number, name: str, end: Number, *, shift: int = 2) -> None:
-    """Draw a dotted line at a height; the label `line.<name>` ends at x = `end`, `shift` points above it."""
+def level_line(axes: Axes, height: Number, name: str, end: Number) -> None:
+    """Draw a dotted line at a height; the label `line.<name>` ends at x = `end`."""
     axes.axhline(height, color=GREY, linestyle=":", linewidth=1.4)
-    end_label(axes, text(f"line.{name}"), (end, height), shift)
-
-
-def end_label(axes: Axes, label: str, point: tuple[Number, Number], shift: int) -> None:
-    """Write a label that ends at a point, `shift` points above it; below it if that is negative."""
     axes.annotate(
-        label, point, xytext=(0, shift), textcoords="offset points", ha="right",
-        va="top" if shift < 0 else "bottom",
+        text(f"line.{name}"), (end, height), xytext=(0, 2), textcoords="offset points", ha="right",
+        va="bottom",
     )  # fmt: skip

@@ -10,13 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from polyhead.checked import Positive, Size
-from polyhead_course.figures.plots.charts import (
-    chart,
-    decimal_ticks,
-    level_line,
-    power_ticks,
-    stacked_charts,
-)  # fmt: skip
+from polyhead_course.figures.plots.charts import chart, decimal_ticks, level_line, power_ticks, stacked_charts
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, plot, to_array, to_log10
 from polyhead_course.words.language import text
 

@@ -11,15 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from polyhead.checked import Size, divide_exactly
-from polyhead_course.figures.plots.drawing import (
-    BLUE,
-    GREY,
-    INK,
-    Array,
-    inch_figure,
-    plot,
-    to_array,
-)
+from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, Array, inch_figure, plot, to_array
 from polyhead_course.figures.plots.grid import HEAD_COLOURS, add_grid, matrix_colours
 from polyhead_course.words.language import text
 
@@ -159,7 +151,7 @@ def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str])
     """
     figure, height = inch_figure(), 0.21 * len(tokens)
     for number, (matrix, name) in enumerate(zip(to_array(weights), names, strict=True)):
-        axes = figure.add_axes((number * 2.4, 1 - height, 0.75, height))
+        axes = figure.add_axes((number * 2.4, 1 - height, 0.7, height))
         axes.set(xlim=(0, 1), ylim=(len(tokens) - 0.5, -0.5))
         axes.set_axis_off()
         for (query, key), weight in np.ndenumerate(matrix):
@@ -168,6 +160,6 @@ def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str])
                 axes.plot([0, 1], [query, key], color=colour, alpha=float(weight), linewidth=2.2)
         for row, token in enumerate(tokens):
             axes.text(-0.05, row, token, ha="right", va="center")
-            axes.text(1.05, row, token, ha="left", va="center")
+            axes.text(1.05, row, token, va="center")
         axes.set_title(name, y=1, pad=6)
     return figure

@@ -56,7 +56,6 @@ def _box(axes: Axes, x: float, y: float, width: float, name: str) -> None:
     box(axes, (x, y), (width, 0.36), text(f"block.{name}"), _FILLS[name])
 
 
-_SUBLAYERS = (("self_attention", "#c6dbef"), ("feed_forward", "#fdd0a2"))
 # The updates, two a layer: shades of the box that each comes from.
 _STRANDS = ("#3182bd", "#e6730b", "#6baed6", "#fd8d3c")
 _BUNDLE_TOP, _SUBLAYER_STEP, _GAP, _LEFT, _BOX = 0.42, 0.92, 0.11, 0.45, 2.35  # inches
@@ -88,7 +87,7 @@ def residual_stream() -> Figure:
 
 def _reading_sublayer(axes: Axes, number: int, bottom: float) -> None:
     """Draw a box that reads all strands above it, and the strand that begins where it writes."""
-    (name, fill), colour = _SUBLAYERS[number % 2], _STRANDS[number]
+    name, colour = ("self_attention", "feed_forward")[number % 2], _STRANDS[number]
     top = _BUNDLE_TOP + number * _SUBLAYER_STEP
     reads, middle, writes = top + 0.1, top + 0.4, top + 0.7
     x = _LEFT + (number + 1) * _GAP
@@ -97,7 +96,7 @@ def _reading_sublayer(axes: Axes, number: int, bottom: float) -> None:
     axes.plot(strands, [reads] * len(strands), "o", color=GREY, markersize=4.5, zorder=4)
     axes.plot([_BOX, _BOX, x], [middle, writes, writes], color=colour, linewidth=2.6, zorder=1)
     _strand(axes, number + 1, writes, bottom, colour)
-    box(axes, (_BOX, middle), (1.5, 0.34), text(f"block.{name}"), fill)
+    box(axes, (_BOX, middle), (1.5, 0.34), text(f"block.{name}"), _FILLS[name])
     label = f"u{subscript(number + 1)}"
     axes.text((x + _BOX) / 2, writes + 0.02, label, ha="center", va="top")
 

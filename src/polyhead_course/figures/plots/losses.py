@@ -97,20 +97,24 @@ def loss_of_runs(
     """
     figure, axes = chart(4.5, 3.0, "axis.step", "axis.loss")
     for (colour, style), (name, curves) in zip(_BY_HEADS, runs.items(), strict=False):
-        is_number = isinstance(name, int)
-        label = (
-            text("curve.heads", number=name) if is_number else text(f"curve.{str(name).replace(' ', '_')}")
+        label = text(
+            "curve.heads" if isinstance(name, int) else f"curve.{name.replace(' ', '_')}", number=name
         )
         losses = to_array(curves, decimals=2).T
         steps = every * np.arange(len(losses))
         axes.plot(steps, losses, color=colour, linestyle=style, linewidth=0.8,
             label=[label, *[None] * (losses.shape[1] - 1)],
         )  # fmt: skip
+    _finish(axes, guessing, int(steps[-1]))
+    return figure
+
+
+def _finish(axes: Axes, guessing: float | None, end: int) -> None:
+    """Add the dotted line of guessing, if there is one, and the legend."""
     if guessing is not None:
-        level_line(axes, round(guessing, 2), "guessing", int(steps[-1]))
+        level_line(axes, round(guessing, 2), "guessing", end)
     axes.set(xlim=(0, None), ylim=(0, None))
     axes.legend(loc="best")
-    return figure
 
 
 @plot
@@ -125,8 +129,5 @@ def view_losses(transposed: Array, viewed: Array, every: Size = 1, guess: Positi
         curve, (colour, marker) = to_array(losses).round(2), style
         steps = every * np.arange(1, len(curve) + 1)
         axes.plot(steps, curve, color=colour, marker=marker, markersize=4, label=text(f"memory.{name}"))
-    if guess is not None:
-        level_line(axes, round(guess, 2), "guessing", int(steps[-1]))
-    axes.set(xlim=(0, None), ylim=(0, None))
-    axes.legend(loc="best")
+    _finish(axes, guess, int(steps[-1]))
     return figure

@@ -122,16 +122,10 @@ def _add_step(figure: Figure, symbol: str, array: np.ndarray, **look: Any) -> Ax
     faces = matrix_colours(array, 1.0 if symbol == "A" else None)
     number_format = f"z.{_DECIMALS.get(symbol, 0)}f"
     axes = add_grid(figure, faces, cell_texts=array, number_format=number_format, **look)
-    axes.tick_params(axis="y")
     name = text(f"title.{_TITLE_KEYS[symbol]}") + " " if symbol in _TITLE_KEYS else ""
     formula = "S = QKᵀ / √d_k" if symbol == "S" else symbol
-    _add_title(axes, name + formula, above=4)
+    axes.set_title(name + formula, loc="left", y=1, pad=4)
     return axes
-
-
-def _add_title(axes: Axes, title: str, above: int | float, **look: Any) -> None:
-    """Add a title so many points above the cells, beyond the labels of the columns."""
-    axes.set_title(title, loc="left", y=1, pad=above, **look)
 
 
 def _add_frame(axes: Axes, part: str, shape: tuple[int, ...]) -> None:
@@ -167,7 +161,7 @@ def head_weights(weights: Array, tokens: Sequence[str]) -> Figure:
             rows=() if place else tokens, columns=() if line else tokens, turn=90 if upright else 0,
         )  # fmt: skip
         above = 68.4 if upright else 5.0 if line else 19.4  # only the first line has labels of columns
-        _add_title(axes, text("title.head", number=number + 1), above)
+        axes.set_title(text("title.head", number=number + 1), loc="left", y=1, pad=above)
     return figure
 
 
@@ -193,14 +187,11 @@ def cross_heads(weights: Array, source: Sequence[str], target: Sequence[str]) ->
     heads_per_row = 2 if len(source) <= 8 else 1  # on a phone more columns would be too small to read
     for number, matrix in enumerate(to_array(weights)):
         line, place = divmod(number, heads_per_row)
-        axes = add_grid(
-            figure, matrix_colours(matrix, 1.0), cell_texts=100 * matrix, number_format=".0f", cell=cell,
-            left=place * (len(source) * cell + gap_right), top=line * (len(target) * cell + gap_below),
-            rows=target, columns=source,
+        axes = _add_percents(
+            figure, matrix, target, source, cell=cell, left=place * (len(source) * cell + gap_right),
+            top=line * (len(target) * cell + gap_below),
         )  # fmt: skip
-        _add_title(axes, text("title.head", number=number + 1), above=36)
-        axes.set_ylabel(text("axis.written"), labelpad=2)
-        axes.set_xlabel(text("axis.read"), labelpad=4)
+        axes.set_title(text("title.head", number=number + 1), loc="left", y=1, pad=36)
         axes.xaxis.set_label_position("top")
     return figure
 
@@ -217,16 +208,22 @@ def translation_weights(weights: Array, source: Sequence[str], target: Sequence[
     >>> translation_weights([[0.25, 0.75], [1.0, 0.0]], source=["May", "1"], target=["1", " "])
     <polyhead_course.figures.plots.Drawing>
     """
-    array = to_array(weights)
-    figure, cell = inch_figure(), 0.32
-    axes = add_grid(
-        figure, matrix_colours(array, 1.0), cell_texts=100 * array, number_format=".0f", cell=cell,
-        rows=[token.replace(" ", "␣") for token in target], columns=source, turn=90,
-    )  # fmt: skip
-    _add_title(axes, text("cross_attention"), above=72)
-    axes.set_ylabel(text("axis.written"), labelpad=6)
-    axes.set_xlabel(text("axis.read"))
+    figure, rows = inch_figure(), [token.replace(" ", "␣") for token in target]
+    axes = _add_percents(figure, to_array(weights), rows, source, cell=0.32, turn=90)
+    axes.set_title(text("cross_attention"), loc="left", y=1, pad=72)
     return figure
+
+
+def _add_percents(
+    figure: Figure, matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], **look: Any
+) -> Axes:
+    """Add weights of what is written (rows) on what is read (columns), in per cent."""
+    faces = matrix_colours(matrix, 1.0)
+    axes = add_grid(
+        figure, faces, cell_texts=100 * matrix, number_format=".0f", rows=rows, columns=columns, **look
+    )
+    axes.set(xlabel=text("axis.read"), ylabel=text("axis.written"))
+    return axes
 
 
 # The colour and the mark of each kind of head; colours that also differ for readers who see no red or green.
@@ -261,8 +258,7 @@ def head_atlas(kinds: Sequence[Sequence[str]]) -> Figure:
             rows=[str(head) for head in range(len(heads))],
             columns=[str(start + layer) for layer in range(faces.shape[1])],
         )  # fmt: skip
-        axes.set_ylabel(text("axis.head"))
-        axes.set_xlabel(text("axis.layer"))
+        axes.set(xlabel=text("axis.layer"), ylabel=text("axis.head"))
         axes.xaxis.set_label_position("top")
         top += len(heads) * cell + 0.58  # inches: for the next table's labels
     for number, kind in enumerate(kind for kind in HEAD_KINDS if counts[kind]):

@@ -97,8 +97,7 @@ def flash_tiles() -> Figure:
         axes.add_patch(Rectangle(corner, 0.38, 0.38, facecolor=face, edgecolor=GREY))
     axes.text(1.37, 0.25, text("title.keys"), ha="center", va="center")
     axes.text(0.4, 1.06, text("title.queries"), ha="center", va="center", rotation=90)
-    faces = {"done": BLUE, "now": ORANGE, "next": "none"}
-    for row, (key, face) in enumerate(faces.items()):
+    for row, (key, face) in enumerate((("done", BLUE), ("now", ORANGE), ("next", "none"))):
         axes.add_patch(Rectangle((2.45, 0.55 + 0.4 * row), 0.22, 0.22, facecolor=face, edgecolor=GREY))
         axes.text(2.77, 0.66 + 0.4 * row, text(f"key.tile_{key}"), va="center")
     first = 0.85, "S: ln 2, ln 4\nv: 7, 0", "m = ln 4\nℓ = 1.5\no = 3.5"

@@ -102,8 +102,7 @@ def wish_and_hull(values: Array, wish: Array, tokens: Sequence[str]) -> Figure:
     shown = np.vstack([points, target])
     low, high = shown.min(axis=0), shown.max(axis=0)
     axes.set(xlim=(low[0] - 0.4, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.5))
-    axes.set_xlabel(text("axis.red"))
-    axes.set_ylabel(text("axis.blue"))
+    axes.set(xlabel=text("axis.red"), ylabel=text("axis.blue"))
     axes.legend(loc="center left", bbox_to_anchor=(0, 1.08), ncol=3, columnspacing=0.8)
     return figure
 

@@ -37,8 +37,7 @@ def position_waves(table: Array) -> Figure:
         square.set(edgecolor=square.get_facecolor(), linewidth=0.3)
     axes.set_xticks(np.arange(0, columns, 2) + 0.5, [str(i) for i in range(0, columns, 2)])
     axes.set_yticks(np.arange(0, rows, 4) + 0.5, [str(i) for i in range(0, rows, 4)])
-    axes.set_xlabel(text("axis.dimension"))
-    axes.set_ylabel(text("axis.position"))
+    axes.set(xlabel=text("axis.dimension"), ylabel=text("axis.position"))
     return figure
 
 
@@ -141,8 +140,7 @@ def score_terms(panels: Mapping[str, Array]) -> Figure:
         for query in range(2, size):
             axes.patches[query * size + query - 2].set(edgecolor=INK, linewidth=1.5, zorder=3)
         axes.set_title(text(f"panel.{name}"), loc="left", pad=4, color=INK)
-    figure.axes[0].set_ylabel(text("axis.query_position"))
-    figure.axes[0].set_xlabel(text("axis.key_position"))
+    figure.axes[0].set(xlabel=text("axis.key_position"), ylabel=text("axis.query_position"))
     return figure
 
 

@@ -135,20 +135,15 @@ def decode_timeline(tokens: Sequence[str], num_prompt: Size) -> Figure:
         if step + 1 < steps:
             between, after = (step + 1) * column, x + column - wide / 2
             arrow(axes, [(x + wide / 2, 0.5), (between, 0.5), (between, 1.6), (after, 1.6)], GREY, 1.3)
-        _add_cache(axes, x, bottom + 0.2, num_prompt + step, len(inputs))
+        count = num_prompt + step
+        for key in range(count):
+            face = ORANGE if key >= count - len(inputs) else BLUE
+            _add_key(axes, (x + (key - count / 2) * _SIDE, bottom + 0.2 - _SIDE / 2), face)
     for number, (face, key) in enumerate(((ORANGE, "key.computed"), (BLUE, "key.cached"))):
         y = bottom + 0.52 + 0.24 * number
         _add_key(axes, (0.2, y - _SIDE / 2), face)
         axes.text(0.2 + 1.6 * _SIDE, y, text(key), va="center")
     return figure
-
-
-def _add_cache(axes: Axes, x: float, y: float, count: int, new: int) -> None:
-    """Draw a little square for each key, around the point."""
-    for number in range(count):
-        corner = x + (number - count / 2) * _SIDE, y - _SIDE / 2
-        face = ORANGE if number >= count - new else BLUE
-        _add_key(axes, corner, face)
 
 
 def _add_key(axes: Axes, corner: Point, face: str) -> None:
