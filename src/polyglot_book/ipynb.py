@@ -107,10 +107,3 @@ def alternative_text(cell: NotebookNode) -> str:
     """Return the alternative text of a cell's figure, "" where it has none."""
     image = (cell.metadata.get("mystnb") or {}).get("image") or {}
     return image.get("alt") or ""
-
-
-def figure(notebook: NotebookNode, cell_id: str) -> str:
-    """Return the SVG in the outputs of a cell, "" where there is none."""
-    cells = [cell for cell in code_cells(notebook) if cell.get("id") == cell_id]
-    outputs = [output for cell in cells for output in cell.outputs]
-    return next((output.data[SVG] for output in outputs if SVG in output.get("data", {})), "")
