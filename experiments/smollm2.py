@@ -31,7 +31,7 @@ from polyhead.pretrained import SmolLM2, smollm2
 from polyhead_course.models import smollm2 as tables
 from polyhead_course.models.head_experiments import Trial
 from polyhead_course.models.smollm2.atlas import THRESHOLDS, AtlasRow, atlas, kind_of
-from polyhead_course.models.smollm2.texts import repeated_tokens, sentence_starts, texts
+from polyhead_course.models.smollm2.texts import texts
 
 FOLDER = Path(tables.__file__).parent
 SEEDS = range(10)
@@ -58,6 +58,32 @@ def text_batch(model: SmolLM2) -> Batch:
         for each in (rows, [torch.ones_like(row, dtype=torch.bool) for row in rows], starts)
     )
     return Batch(ids, mask, mask & (torch.arange(ids.shape[1]) > 0), all_starts)
+
+
+def sentence_starts(tokens: Sequence[str]) -> list[bool]:
+    """Find the tokens that begin a sentence: the first, and each after one that ends with ".", "!" or "?".
+
+    A quotation mark may follow the full stop in its token.
+
+    >>> sentence_starts(["Yes", ".", "ĠShe", "Ġsaid", '."', "Ġ2"])
+    [True, False, True, False, False, True]
+    """
+    ends = [token.rstrip('"').endswith((".", "!", "?")) for token in tokens[:-1]]
+    return [True, *ends]
+
+
+def repeated_tokens(seed: int, length: int = 25, batch: int = 8) -> Tensor:
+    """Draw token ids that come twice, (batch, 1 + 2 · length): in the second half only copying helps.
+
+    The first token is <|im_start|>, the others are drawn from 1,000 … 39,999, words and parts of words.
+
+    Source: Olsson et al. 2022, https://arxiv.org/abs/2209.11895.
+
+    >>> repeated_tokens(0, length=3, batch=1)
+    tensor([[    1, 16044, 17239, 36933, 16044, 17239, 36933]])
+    """
+    tokens = torch.randint(1_000, 40_000, (batch, length), generator=torch.Generator().manual_seed(seed))
+    return torch.cat([torch.ones_like(tokens[:, :1]), tokens, tokens], dim=1)
 
 
 def random_batch(seed: int) -> Batch:

@@ -19,9 +19,10 @@ from experiments.heads import random_heads
 from polyhead.heads import Head, all_heads
 from polyhead.heads.removal import attentions, hooked
 from polyhead.pretrained import SmolLM2, smollm2
+from polyhead_course.figures.plots.scripts import subscript
 from polyhead_course.models import smollm2 as tables
 from polyhead_course.models.smollm2.atlas import atlas
-from polyhead_course.models.smollm2.readings import BUGS, Reading, token_labels
+from polyhead_course.models.smollm2.readings import BUGS, Reading
 
 TEXTS = {
     ("", "password"): "The password is vutra kelomi sandrip. Write it down. The password is",
@@ -39,6 +40,20 @@ TEXTS = {
 }
 LONGEST = 12  # tokens that the model writes
 CLOSE = 0.05  # of two logits: nearer ones may change places on another machine
+
+
+def token_labels(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Name the tokens by the characters that they cover; a character's pieces have numbers.
+
+    >>> token_labels("a 山", [(0, 1), (1, 3), (2, 3), (2, 3)])
+    ['a', '山₁', '山₂', '山₃']
+    """
+    ends = [end for _, end in spans]
+    labels = [text[start:end].strip() for start, end in spans]
+    return [
+        label if ends.count(end) == 1 else label + subscript(number - ends.index(end) + 1)
+        for number, (label, end) in enumerate(zip(labels, ends, strict=True))
+    ]
 
 
 @torch.inference_mode()

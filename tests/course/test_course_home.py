@@ -47,6 +47,8 @@ def test_the_picture_moves_and_shows_what_is_pointed_at(window: Browser, address
         assert [steps.nth(number).evaluate(shown) for number in (0, 16)] == ["0", "1"]
         steps.nth(0).locator("text").hover()
         assert [steps.nth(number).evaluate(shown) for number in (0, 16)] == ["1", "0"]
+        seen.page.goto("/book/index.html")
+        expect(seen.page.locator(".polyglot-cards-picture > .polyglot-glance")).to_have_count(1)
     with visit(window, address) as seen:
         seen.page.goto("/book/ko/index.html")
         # All of it within five seconds, after which nothing moves by itself.

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from experiments.smollm2_live import CLOSE, LONGEST, TEXTS, continuations, heads_off, weights_of
+from experiments.smollm2_live import CLOSE, LONGEST, TEXTS, continuations, heads_off, token_labels, weights_of
 from polyhead import greedy_decode
 from polyhead.heads import Head, ablate
 from polyhead.pretrained import smollm2
 from polyhead_course.models.smollm2.atlas import atlas
-from polyhead_course.models.smollm2.readings import readings, token_labels
+from polyhead_course.models.smollm2.readings import readings
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,10 @@ def test_weights_are_those_of_the_model_in_per_cent(name, model):
     made = torch.tensor(list(weights_of(model, reading.text)))
     rows, columns = torch.tril_indices(*weights.shape[2:])
     assert_close(made.float(), 100 * weights[:, :, rows, columns].flatten(), atol=0.51, rtol=0)
+
+
+def test_pieces_of_a_character_are_numbered():
+    assert token_labels("a 山", [(0, 1), (1, 3), (2, 3), (2, 3)]) == ["a", "山₁", "山₂", "山₃"]
 
 
 def test_continuations_are_greedy_and_end_before_two_tokens_are_almost_equal(model):

@@ -61,6 +61,14 @@ def test_it_gives_what_transformers_gives(kind, changes, dtype):
     assert cache.num_bytes == 2 * head_dim * kv_heads * LENGTH * len(IDS) * dtype.itemsize
 
 
+def test_loading_draws_no_random_numbers():
+    theirs = MODERN["llama"].make()
+    before = torch.get_rng_state()
+    ours = MODERN["llama"].load(theirs.state_dict(), theirs.config)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert {parameter.device.type for parameter in ours.parameters()} == {"cpu"}
+
+
 @torch.no_grad()
 def test_several_documents_in_one_row():
     """transformers, without a cache, sees from positions that begin anew that another document does."""

@@ -6,11 +6,9 @@ import json
 
 import pytest
 import torch
-from torch import nn
 from torch.testing import assert_close
 
 from polyhead import DecoderOnly, EncoderDecoder, EncoderOnly
-from polyhead.pretrained.hugging_face import uninitialized
 from tests.polyhead.hugging_face import FAMILIES, assert_same_model, loaded, stored, transformers
 
 each_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
@@ -146,10 +144,3 @@ def test_no_parameter_too_many(family):
     without = sum(p.numel() for name, p in model.named_parameters() if not name.startswith("pooler."))
     tables = 2 * 2 * 35 if family.prefix == "model." else 0  # two tables' rows for no position
     assert sum(p.numel() for p in loaded(family, model).parameters()) == without - tables
-
-
-def test_modules_are_made_without_random_numbers():
-    before = torch.get_rng_state()
-    with uninitialized():
-        nn.Linear(2, 3), nn.Embedding(2, 3), nn.MultiheadAttention(6, 2)
-    assert torch.equal(torch.get_rng_state(), before)

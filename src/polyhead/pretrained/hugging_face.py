@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from polyhead.checked import checked
 from polyhead.feed_forward import Activation
@@ -118,37 +117,6 @@ def query_key_value(attention: str) -> tuple[str, ...]:
     return tuple(f"{attention}.{letter}_proj" for letter in "qkv")
 
 
-# Each function of `nn.init` for itself: what it calls in turn is not intercepted.
-_RANDOM = {
-    Tensor.uniform_,
-    Tensor.normal_,
-    nn.init.uniform_,
-    nn.init.normal_,
-    nn.init.kaiming_uniform_,
-    nn.init.xavier_uniform_,
-}
-
-
-@checked
-def uninitialized() -> TorchFunctionMode:
-    """Return a context in which modules are made without random weights, since loaded ones follow.
-
-    >>> with uninitialized():
-    ...     linear = nn.Linear(2, 3)
-    >>> linear.weight.shape
-    torch.Size([3, 2])
-    """
-
-    class SkipRandomNumbers(TorchFunctionMode):
-        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if function in _RANDOM:
-                return args[0] if args else kwargs["tensor"]
-            return function(*args, **kwargs)
-
-    return SkipRandomNumbers()
-
-
 def load_weights(model: Model, state_dict: Mapping[str, Tensor], layout: Layout) -> Model:
     """Load a state dict into a model, and return the model in evaluation mode, with the weights' dtype.
 
@@ -160,7 +128,7 @@ def load_weights(model: Model, state_dict: Mapping[str, Tensor], layout: Layout)
     for path, names in _numbered(layout.parts, model):
         part = model.get_submodule(path)
         skip = layout.unused_positions if path.endswith("positions.table") else 0
-        for kind, parameter in part.named_parameters(recurse=False):
+        for kind, parameter in list(part.named_parameters(recurse=False)):
             total, *columns = parameter.shape
             attention: Any = model.get_submodule(path.rpartition(".")[0])
             rows = [total] if len(names) == 1 else attention.sizes
@@ -171,7 +139,8 @@ def load_weights(model: Model, state_dict: Mapping[str, Tensor], layout: Layout)
                 tensor = weights.take(f"{name}.{kind}", shape[::-1] if flipped else shape)
                 tensors.append((tensor.T if flipped else tensor)[skip:])
             # A copy, and with their dtype, so that nothing is rounded.
-            parameter.data = torch.cat(tensors).detach().contiguous().to(parameter.device)
+            copied = torch.cat(tensors).detach().contiguous().to(torch.get_default_device())
+            setattr(part, kind, nn.Parameter(copied, parameter.requires_grad))
     for key, path in layout.copies.items():
         weights.check_equal(key, model.get_parameter(f"{path}.weight"))
     weights.check_complete(layout.ignored)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from polyhead.checked import divide_exactly
@@ -10,14 +11,7 @@ from polyhead.decoder import Decoder
 from polyhead.embedding import TokenEmbedding
 from polyhead.layers import LayerOptions
 from polyhead.positions import Llama3Scaling, RotaryPositions
-from polyhead.pretrained.hugging_face import (
-    Config,
-    Layout,
-    Settings,
-    load_weights,
-    query_key_value,
-    uninitialized,
-)
+from polyhead.pretrained.hugging_face import Config, Layout, Settings, load_weights, query_key_value
 from polyhead.transformer import DecoderOnly
 
 LAYOUT = Layout(
@@ -52,7 +46,7 @@ def load_llama(state_dict: Mapping[str, Tensor], config: Config) -> DecoderOnly:
     Traceback (most recent call last):
     ValueError: config.model_type must be 'llama', got 'bert'
     """
-    with uninitialized():
+    with torch.device("meta"):  # no random weights are made for those that follow
         model = make_llama(config)
     return load_weights(model, state_dict, LAYOUT)
 

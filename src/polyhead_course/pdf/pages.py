@@ -21,7 +21,6 @@ _DROPPED = (
 )
 _ANSWERS = ".question.admonition + details, [id$=--quiz-answers]"
 _LOCAL = re.compile(r"(?<=url\(#)[^)]+(?=\))")
-_ID = re.compile(r"#([\w-]+)")
 _PRE = re.compile(r"<pre[^>]*>(.*?)\n?</pre>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 # Lines of so few columns need not wrap on any page; listings of so few lines stay in one piece.
@@ -142,11 +141,6 @@ def with_lines(html: str) -> str:
 def _make_unique(article: LexborNode, path: Path, stems: Collection[str], address: str) -> None:
     """Make the ids of a page unique in the book, and adapt its links."""
     stem = path.stem
-    ids = {node.id for node in article.css("[id]")}
-
-    def own(found: re.Match[str]) -> str:
-        return f"#{anchor_of(stem, found[1])}" if found[1] in ids else found[0]
-
     for node in article.css("*"):
         for name, value in node.attributes.items():
             if not value:
@@ -163,9 +157,6 @@ def _make_unique(article: LexborNode, path: Path, stems: Collection[str], addres
                 node.attrs[name] = " ".join(anchor_of(stem, each) for each in value.split())
             elif "url(#" in value:
                 node.attrs[name] = _LOCAL.sub(lambda found: anchor_of(stem, found[0]), value)
-    for style in article.css("svg style"):
-        if style.first_child is not None:
-            style.first_child.replace_with(_ID.sub(own, style.text()))
 
 
 def _target(href: str, path: Path, stems: Collection[str], address: str) -> str:

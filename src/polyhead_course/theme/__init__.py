@@ -107,7 +107,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", internals.remove_thebe)
     app.connect("builder-inited", internals.disable_search_index)
     app.connect("builder-inited", internals.write_by_chapter)
-    app.connect("builder-inited", internals.cache_highlighting)
     app.connect("env-before-read-docs", internals.use_all_processors)
     app.connect("polyglot-notebook-read", figures.carry_data)
     app.connect("env-updated", reference.refresh_links)

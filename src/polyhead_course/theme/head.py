@@ -10,7 +10,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from polyhead_course.theme.description import description_of, outcomes_of, text_of
+from polyhead_course.theme.description import description_of, text_of
 from sphinx_polyglot.navigation import alternates_of
 from sphinx_polyglot.pages import Pages, is_fallback, page_url, site_address
 
@@ -73,7 +73,7 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
         for each in sorted(pages.languages.values(), key=lambda each: each != language)
         if each == language or docname == root or pages.counterpart(docname, each, app.env.found_docs)
     ]
-    data = json.dumps(_data(app, pages, docname, head, doctree), ensure_ascii=False)
+    data = json.dumps(_data(app, pages, docname, head), ensure_ascii=False)
     head["polyglot_data"] = data.replace("<", "\\u003c")
     return head
 
@@ -86,9 +86,7 @@ def _description(app: Sphinx, pages: Pages, docname: str, doctree: nodes.documen
     return description_of(doctree, metadata) if doctree is not None else ""
 
 
-def _data(
-    app: Sphinx, pages: Pages, docname: str, head: dict[str, Any], doctree: nodes.document | None
-) -> dict[str, Any]:
+def _data(app: Sphinx, pages: Pages, docname: str, head: dict[str, Any]) -> dict[str, Any]:
     """Describe a page in the vocabulary of schema.org."""
     language, course = pages.language_of(docname), head["polyglot_is_course"]
     data = {
@@ -108,6 +106,5 @@ def _data(
         minutes = app.env.metadata[docname].get("minutes")
         home = {"url": page_url(app, pages.home(language))} if head["pageurl"] else {}
         data["timeRequired"] = f"PT{minutes}M" if minutes else ""
-        data["teaches"] = outcomes_of(doctree) if doctree is not None else []
         data["isPartOf"] = {"@type": "Course", "name": language.title, **home}
     return {name: value for name, value in data.items() if value}

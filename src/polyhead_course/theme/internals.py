@@ -1,7 +1,7 @@
 """All uses by the theme of what is not public in Sphinx and other extensions."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -42,7 +42,7 @@ def use_all_processors(app: Sphinx, env: BuildEnvironment, docnames: list[str]) 
 
 # Sphinx event: builder-inited
 def write_by_chapter(app: Sphinx) -> None:
-    """Resolve and write a chapter in all languages in one process, which highlights their common code once.
+    """Resolve and write a chapter in all languages in one process, which converts their common formulas once.
 
     Not public: the builder's methods `_write_parallel` and `_write_serial`, and `images`, which it copies at
     the end. Sphinx itself resolves all pages in one process, and writes them in others in order of name.
@@ -71,27 +71,6 @@ def write_by_chapter(app: Sphinx) -> None:
         return os.path.getsize(app.env.doc2path(docname))
 
     builder._write_parallel = write_parallel
-
-
-# Sphinx event: builder-inited
-def cache_highlighting(app: Sphinx) -> None:
-    """Highlight equal code once.
-
-    Not public: `builder.highlighter`, its method `highlight_block`.
-    """
-    highlighter = getattr(app.builder, "highlighter", None)
-    if highlighter is None:
-        return
-    highlight: Callable[..., str] = highlighter.highlight_block
-    cache: dict[str, str] = {}
-
-    def highlight_block(*args: Any, location: Any = None, **kwargs: Any) -> str:
-        key = repr((args, kwargs))
-        if key not in cache:
-            cache[key] = highlight(*args, location=location, **kwargs)
-        return cache[key]
-
-    highlighter.highlight_block = highlight_block
 
 
 # Sphinx event: config-inited

@@ -11,9 +11,8 @@ from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
 from polyglot_book.contents import overview
-from polyglot_book.ipynb import code_cells, figures, read_notebook
+from polyglot_book.ipynb import code_cells, read_notebook
 from polyhead_course.theme.glance import glance, live_data
-from polyhead_course.theme.svg import inline
 from sphinx_polyglot.pages import Pages
 from sphinx_polyglot.strings import in_language, translate
 
@@ -30,15 +29,12 @@ class language_cards(nodes.General, nodes.Element):
 class ChooseLanguage(SphinxDirective):
     """A card for each language of the book.
 
-    The option `figure` is the output of a notebook's cell, `<language>/<stem>#<cell>`, which is shown beside
-    the cards; `alt` is its alternative text. A live translator is shown as it is at a glance.
+    The option `figure` is a notebook's cell with a live translator, `<language>/<stem>#<cell>`: beside the
+    cards it is shown as it is at a glance.
     """
 
     has_content = False
-    option_spec: ClassVar[OptionSpec] = {
-        "figure": directives.unchanged_required,
-        "alt": directives.unchanged_required,
-    }
+    option_spec: ClassVar[OptionSpec] = {"figure": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """Return the placeholder."""
@@ -46,20 +42,13 @@ class ChooseLanguage(SphinxDirective):
         return [language_cards(docname=self.env.docname, picture=picture)]
 
     def _picture(self) -> str:
-        pages = Pages.from_config(self.config)
         page, _, cell = self.options["figure"].partition("#")
-        path = Path(self.env.srcdir, pages.folder, f"{page}.ipynb")
+        path = Path(self.env.srcdir, Pages.from_config(self.config).folder, f"{page}.ipynb")
         self.env.note_dependency(str(path))
-        notebook = read_notebook(path, check=False) if path.is_file() else None
-        if notebook and (data := live_data(notebook, cell)):
-            return f'<div class="polyglot-cards-picture">{glance(data)}</div>\n'
-        svg = figures(notebook).get(cell) if notebook else None
-        if not svg:
-            raise self.error(f"no cell of a notebook has the output {self.options['figure']!r}")
-        picture = inline(svg, prefix=cell, label=self.options.get("alt", ""))
-        # Its text is in the notebook's language, the alternative text in that of this page.
-        picture = picture.replace("<svg", f'<svg lang="{pages.reference.code}"', 1)
-        return f'<div class="polyglot-cards-picture" lang="{page.split("/")[0]}">{picture}</div>\n'
+        data = live_data(read_notebook(path, check=False), cell) if path.is_file() else None
+        if data is None:
+            raise self.error(f"no cell of a notebook is a live translator: {self.options['figure']!r}")
+        return f'<div class="polyglot-cards-picture">{glance(data)}</div>\n'
 
 
 def _contents(folder: Path) -> str:

@@ -88,21 +88,11 @@ def write_offline(app: Sphinx) -> None:
             files[path.relative_to(out).as_posix()] = hashlib.sha256(content).hexdigest()[:16], len(content)
         version = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
         kept = {"version": version, "bytes": sum(size for _, size in files.values()), "files": files}
-        manifest = {
-            "name": language.title,
-            "description": language.tagline,
-            "lang": code,
-            "id": "../",
-            "scope": "../",
-            "start_url": f"../{app.builder.get_target_uri(pages.home(language))}",
-            "display": "standalone",
-            "background_color": "#ffffff",
-            "theme_color": "#ffffff",
-            "icons": icons,
-        }
-        for name, data in ((f"{code}.json", kept), (f"{code}.webmanifest", manifest)):
-            text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-            (out / "offline" / name).write_text(text, encoding="utf-8")
+        text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+        (out / "offline" / f"{code}.json").write_text(text, encoding="utf-8")
+        start = f"../{app.builder.get_target_uri(pages.home(language))}"
+        context = {"language": language, "start": start, "icons": icons}
+        _write(app, "manifest.webmanifest", f"offline/{code}.webmanifest", context)
 
 
 def write_cards(app: Sphinx) -> None:

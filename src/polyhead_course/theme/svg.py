@@ -1,8 +1,10 @@
-"""Turns an SVG file into a small element of a page, with the page's colours, fonts, an accessible name."""
+"""Turns an SVG file into a small element of a page, with an accessible name.
+
+It has the page's font, and the page's style sheet gives it the page's colours.
+"""
 
 import re
 from decimal import Decimal
-from functools import lru_cache
 from itertools import combinations, groupby
 from xml.etree import ElementTree as ET
 
@@ -10,12 +12,10 @@ from polyhead_course.theme.dark import on_dark
 
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
-_UNITS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4}
-_LENGTH = re.compile(r"([0-9.]+)\s*([a-z]*)")
+_LENGTH = re.compile(r"([0-9.]+)(px|pt)?")
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([^'\")]+)['\"]?\s*\)")
-_COLOR_PROPERTIES = ("fill", "stroke", "stop-color")
-# matplotlib's black and white -> the page's text and background, in light and dark mode.
-_COLORS = {"#000000": "currentColor", "#ffffff": "var(--pst-color-background)"}
+# What an element of a page does not have; the page's style sheet has the two rules of matplotlib's.
+_LEFT_OUT = {f"{{{_SVG}}}{name}" for name in ("metadata", "script", "style")}
 # What makes an element smaller.
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _NUMERIC = ("d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "points", "transform")
@@ -23,6 +23,10 @@ _ZERO_ROTATION = re.compile(r"rotate\(-?0(\.0*)?[\s,)][^)]*\)?")
 _COMMAND = re.compile(r"\s*([A-Za-z])\s*")
 _VERTEX = re.compile(r"([ML])(\S+?) ([^\sMLz]+)")
 _SEGMENT = re.compile(r"([MLz])(?:([-.\d]+) ([-.\d]+))?")
+# Without it the page's font applies; code keeps its own.
+_FONT = re.compile(r"font-family:(?![^;]*monospace)[^;]*;?")
+# Black and white are left to the page's style sheet.
+_COLOR = re.compile(r"(fill|stroke):(?!#000000|#ffffff)(#[0-9a-f]{6})")
 _UNPAINTED = re.compile(r"fill:none;?")
 
 
@@ -50,8 +54,6 @@ def inline(text: str, *, prefix: str, label: str) -> str:
     width, height = _size(root)
     _strip(root)
     _rename_ids(root, prefix)
-    for element in root.iter():
-        _restyle(element, prefix)
     shrink(root)
     # A screen reader reads the label, and must not read the words of the figure as well.
     hidden = ET.Element("g", {"aria-hidden": "true"})
@@ -75,24 +77,20 @@ def inline(text: str, *, prefix: str, label: str) -> str:
 def _size(root: ET.Element) -> tuple[float, float]:
     """Return the width and height in pixels."""
     sizes = []
-    for side, index in (("width", 2), ("height", 3)):
-        match = _LENGTH.fullmatch(root.get(side, "").strip())
-        box = root.get("viewBox", "").replace(",", " ").split()
-        if match and match[2] in _UNITS:
-            sizes.append(float(match[1]) * _UNITS[match[2]])
-        elif len(box) == 4:
-            sizes.append(float(box[index]))
-        else:
-            raise SvgError("expected width and height, or a viewBox")
+    for side in ("width", "height"):
+        match = _LENGTH.fullmatch(root.get(side, ""))
+        if match is None:
+            raise SvgError(f"expected a {side} in pixels or points")
+        sizes.append(float(match[1]) * (4 / 3 if match[2] == "pt" else 1))
     return sizes[0], sizes[1]
 
 
 def _strip(root: ET.Element) -> None:
-    """Remove metadata, scripts, the background and namespaces, which elements of a page do not have."""
+    """Remove the background and namespaces, and what an element of a page does not have."""
     for parent in root.iter():
         for child in list(parent):
             # matplotlib's id for the figure's background, which would cover that of the page.
-            if child.tag in {f"{{{_SVG}}}metadata", f"{{{_SVG}}}script"} or child.get("id") == "patch_1":
+            if child.tag in _LEFT_OUT or child.get("id") == "patch_1":
                 parent.remove(child)
     for element in root.iter():
         element.tag = element.tag.removeprefix(f"{{{_SVG}}}")
@@ -122,54 +120,6 @@ def _rename_ids(root: ET.Element, prefix: str) -> None:
                 element.set(name, _REFERENCE.sub(lambda match: f"url(#{names[match[1]]})", value))
 
 
-def _restyle(element: ET.Element, prefix: str) -> None:
-    """Replace colours and fonts."""
-    if element.tag == "style" and element.text:
-        # Without the id in its selector, a rule would apply to the whole page.
-        element.text = re.sub(r"([^{},]+)(?=[,{])", rf"#{prefix} \1", element.text)
-    style = _declarations(element.get("style", ""))
-    for name in _COLOR_PROPERTIES:
-        if name in element.attrib:
-            style.setdefault(name, element.attrib.pop(name))
-        if name in style:
-            style[name] = _both_themes(name, style[name])
-    if element.tag in {"text", "tspan"}:
-        _use_page_font(style)
-    if style:
-        element.set("style", ";".join(f"{name}:{value}" for name, value in style.items()))
-
-
-def _declarations(style: str) -> dict[str, str]:
-    pairs = (each.split(":", 1) for each in style.split(";") if ":" in each)
-    return {name.strip(): value.strip() for name, value in pairs}
-
-
-def _use_page_font(style: dict[str, str]) -> None:
-    """Remove the font family, so that the page's applies; code keeps its own."""
-    if "monospace" in style.get("font-family", "") + style.get("font", ""):
-        return
-    style.pop("font-family", None)
-    if "font" in style:
-        style["font-family"] = "inherit"  # behind `font`, which also sets the family
-
-
-def _both_themes(name: str, color: str) -> str:
-    """Return what a property says of a colour; browsers that do not know light-dark() keep the first."""
-    light = _canonical(color)
-    if light in _COLORS or not re.fullmatch("#[0-9a-f]{6}", light) or (dark := on_dark(light)) == light:
-        return _COLORS.get(light, color)
-    return f"{light};{name}:light-dark({light},{dark})"
-
-
-@lru_cache
-def _canonical(color: str) -> str:
-    """Write a colour in lower case, with six digits."""
-    color = color.strip().lower()
-    if re.fullmatch("#[0-9a-f]{3}", color):
-        return "#" + "".join(2 * digit for digit in color[1:])
-    return color
-
-
 def shrink(root: ET.Element) -> None:
     """Make an element smaller without a visible change.
 
@@ -179,11 +129,20 @@ def shrink(root: ET.Element) -> None:
         for name in _NUMERIC:
             if name in element.attrib:
                 element.set(name, _rounded(element.attrib[name]))
+        if style := element.get("style"):
+            style = _FONT.sub("", re.sub(r"\s*([:;])\s*", r"\1", style))
+            element.set("style", _COLOR.sub(_both_themes, style))
         if _ZERO_ROTATION.fullmatch(element.get("transform", "")):
             del element.attrib["transform"]
     _flatten(root)
     for parent in list(root.iter()):
         _merge_paths(parent)
+
+
+def _both_themes(match: re.Match[str]) -> str:
+    """Add the colour of a dark page; browsers that do not know light-dark() keep the first."""
+    same, name, light = match[0], match[1], match[2]
+    return same if on_dark(light) == light else f"{same};{name}:light-dark({light},{on_dark(light)})"
 
 
 def _rounded(text: str) -> str:

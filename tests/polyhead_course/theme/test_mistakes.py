@@ -29,8 +29,8 @@ MISTAKES = {
         "Parameter 'scales' does not appear",
     ),
     "a picture that does not exist": (
-        *("book/index.md", "#leaf", "#bough"),
-        "no cell of a notebook has the output 'ko/01-masks#bough'",
+        *("book/index.md", "choose-language}", "choose-language}\n:figure: ko/01-masks#leaf"),
+        "no cell of a notebook is a live translator: 'ko/01-masks#leaf'",
     ),
 }
 

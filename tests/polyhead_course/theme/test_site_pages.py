@@ -13,7 +13,7 @@ import pytest
 from sphinx_polyglot.navigation import commit_dates
 from sphinx_polyglot.pages import Pages
 from tests.building import Built
-from tests.pages import Page, check_site, value
+from tests.pages import Page, check_site
 
 CODES = ["en", "zh-TW", "zh-CN", "ko"]
 TITLES = {"en": "Tiny", "zh-TW": "小書", "zh-CN": "小书", "ko": "작은 책"}
@@ -175,10 +175,3 @@ def test_each_card_counts_what_its_language_has(full: Built) -> None:
         "1 chapters, 2 exercises with solutions. 3 code cells, each executed again and compared.",
         "전체 1장, 풀이가 딸린 연습 문제 2개. 코드 셀 4개를 모두 다시 실행해 출력을 비교했습니다.",
     ]
-
-
-def test_a_picture_from_a_notebook_is_beside_the_cards(full: Built) -> None:
-    picture = full.page("book/index").css_first(".polyglot-welcome > .polyglot-cards-picture")
-    svg = picture.css_first("svg")
-    assert (value(picture, "lang"), value(svg, "lang"), value(svg, "aria-label")) == ("ko", "en", "A leaf")
-    assert picture.css_first("text").text() == "잎"

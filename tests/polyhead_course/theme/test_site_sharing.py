@@ -88,11 +88,8 @@ def test_a_page_has_the_card_of_its_language(full: Built) -> None:
             }
 
 
-def test_a_chapter_says_what_it_teaches_and_how_long_it_takes(full: Built) -> None:
-    page = full.page("book/en/01-masks")
-    found = data(page)
-    assert found["teaches"] == ["hide a key", "find it"] and found["timeRequired"] == "PT45M"
-    assert found["description"] == meta(page)["og:description"][0] == "You can hide a key; find it."
+def test_a_chapter_says_how_long_it_takes(full: Built) -> None:
+    assert data(full.page("book/en/01-masks"))["timeRequired"] == "PT45M"
 
 
 def test_the_icons_lie_where_browsers_look(full: Built) -> None:

@@ -19,8 +19,8 @@ class AtlasRow(NamedTuple):
     Attributes:
         head: the head.
         kind: see `kind_of`.
-        shares: its share of each pattern of `polyhead.heads.pattern_keys`: "induction" and "duplicate" on the
-            `repeated_tokens` of ten seeds, the others on the ten `texts`.
+        shares: its share of each pattern of `polyhead.heads.pattern_keys`: "induction" and "duplicate" on
+            random tokens that come twice, of ten seeds, the others on the ten `texts`.
         losses: by how many nats the mean cross-entropy of a token rises with the head off: "zero" and "mean"
             on the ten texts, with 0 or the head's mean output in place of its output; "copying" with 0 on the
             second half of the repeated tokens of seed 0.
@@ -58,7 +58,7 @@ def kind_of(shares: Mapping[str, float]) -> str:
 
 
 def copying() -> list[Trial]:
-    """Read the cross-entropy of `repeated_tokens` with copying heads off, of ten seeds.
+    """Read the cross-entropy of random tokens that come twice with copying heads off, of ten seeds.
 
     >>> {trial.experiment for trial in copying()} >= {"none", "induction", "previous"}
     True

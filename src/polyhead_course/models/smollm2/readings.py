@@ -5,15 +5,12 @@
 
 import json
 import zlib
-from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
 
 import torch
 from jaxtyping import UInt8
 from torch import Tensor
-
-from polyhead_course.figures.plots.scripts import subscript
 
 FOLDER = resources.files(__package__).joinpath("readings")
 FILE = resources.files(__package__).joinpath("readings.json")
@@ -30,7 +27,7 @@ class Reading(NamedTuple):
         name: the name of the text, and of the file of its weights.
         language: the readers to whom it is shown; "" for all.
         text: at most 22 tokens, without a start token, which changes the weights little.
-        tokens: their labels, see `token_labels`.
+        tokens: the characters that each covers; a character's pieces have numbers.
         continuations: what the model writes: under "none" with all heads; under a kind of head without its
             heads, and without as many others that were drawn at random.
     """
@@ -64,17 +61,3 @@ def readings(language: str) -> list[Reading]:
     """
     found = [Reading(**each) for each in json.loads(FILE.read_text(encoding="utf-8"))]
     return [reading for reading in found if reading.language in ("", language)]
-
-
-def token_labels(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Name the tokens by the characters that they cover; a character's pieces have numbers.
-
-    >>> token_labels("a 山", [(0, 1), (1, 3), (2, 3), (2, 3)])
-    ['a', '山₁', '山₂', '山₃']
-    """
-    ends = [end for _, end in spans]
-    labels = [text[start:end].strip() for start, end in spans]
-    return [
-        label if ends.count(end) == 1 else label + subscript(number - ends.index(end) + 1)
-        for number, (label, end) in enumerate(zip(labels, ends, strict=True))
-    ]
