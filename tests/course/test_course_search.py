@@ -27,7 +27,7 @@ def missed(window: Browser, address: str, code: str, name: str) -> tuple[int, li
             if not wanted & {*first, *(each.partition("#")[0] for each in first)}:
                 lines.append(f"{query}: {first}")
             # No English page of the API among the results, but where its name is searched for.
-            named = code == "en" or set(query) & set("_.")
+            named = code == "en" or query.isascii()
             assert named or not [each for each in found if "/api" in each], query
         assert seen.problems() == []
     return len(queries), lines
@@ -38,6 +38,16 @@ def test_queries_find_their_place(window: Browser, address: str, code: str) -> N
     number, lines = missed(window, address, code, "tuned.yml")
     assert number >= 120
     assert len(lines) <= 0.05 * number, "\n" + "\n".join(lines)
+
+
+# 48 of 60, when they were first asked: as good as the search is for what nobody has thought of.
+@pytest.mark.parametrize(("code", "reached"), [("en", 10), ("zh-TW", 11), ("zh-CN", 14), ("ko", 13)])
+def test_queries_that_the_ranking_was_not_made_with(
+    window: Browser, address: str, code: str, reached: int
+) -> None:
+    number, lines = missed(window, address, code, "held_out.yml")
+    assert number == 15
+    assert number - len(lines) >= reached, "\n" + "\n".join(lines)
 
 
 def test_the_first_page_searches_all_languages(window: Browser, address: str) -> None:

@@ -33,7 +33,7 @@ export const find = async (query, languages, reference) => {
     .sort((one, other) => other.score - one.score);
   const found = among(false);
   const names = entries(shared, shared.index.named(query));
-  if (/[a-z][._A-Z]\w/.test(query)) found.splice(NAMES_AT, 0, ...names);
+  if (/^[\w.]*[a-z][._A-Z]\w*$/.test(query)) found.splice(NAMES_AT, 0, ...names);
   else if (languages.includes(reference) || !found.length) found.push(...names);
   if (found.length) return { found, nearest: false };
   const near = [among(true), entries(shared, shared.index.search(query)), own.flatMap((each) => entries(each, each.index.overview()))];
