@@ -72,7 +72,9 @@ RANK = """async ([pages, vocabulary, queries]) => {
   const index = await Index.of({ pages: [{ uri: "a.html", sections: pages }], ...vocabulary });
   const found = (query) => index.search(query).map(({ section }) => section.anchor);
   const all = Object.fromEntries(queries.map((query) => [query, found(query)]));
-  return [all, index.excerpt(index.sections[1], "causal mask", 60), index.match("futur").rarity];
+  const { excerpt } = await import(new URL("../../_static/search-words.js", location));
+  const text = excerpt(pages[1][2], index.worth("causal mask"), index.synonyms, 60);
+  return [all, text, index.match("futur").rarity];
 }"""
 
 

@@ -8,6 +8,7 @@ const FIELDS = [[5, 0.3], [1.5, 0.5], [1.5, 0.3], [0.6, 0.7], [1, 0.2]];
 const ASKED = 1;
 const AT_LEAST = 4;
 const LEAD = 160;
+const BREATH = 20;
 const RAREST = 3.5; // a word of one section is no more telling than one of a few
 const ENOUGH = 1.2; // from how many matches on more are worth little
 // What parts of a query are worth: such as every page has, pairs of a longer run of characters, one character or letter,
@@ -19,7 +20,6 @@ const [TITLED, EXACT] = [0.8, 1.5];
 const PRIORS = { exercises: 0.5, summary: 0.6, quiz: 0.3, sources: 0.5, glossary: 0.7 };
 const PAGES = { index: 0.6, teaching: 0.7 };
 const [EMPTY, FIRST] = [0.5, 1.1];
-const CODE = 0.3; // what an excerpt of code is worth
 
 export class Index {
   constructor({ pages, same = {}, about = {}, asking = {}, common = [] }) {
@@ -46,9 +46,12 @@ export class Index {
   // An index of what `search.py` wrote. It lets the page breathe: a phone takes a second for the whole.
   static async of(data) {
     const index = new Index(data);
+    let since = performance.now();
     for (const [number, section] of index.sections.entries()) {
       index.read(section, number);
-      if (number % 20 === 19) await new Promise((resolve) => { setTimeout(resolve); });
+      if (performance.now() - since < BREATH) continue;
+      await new Promise((resolve) => { setTimeout(resolve); });
+      since = performance.now();
     }
     index.means = FIELDS.map((_, field) => index.lengths.reduce((sum, each) => sum + each[field], 0) / index.lengths.length || 1);
     return index;
@@ -96,7 +99,7 @@ export class Index {
     const own = stem(word);
     const all = [...this.found.keys()].filter((token) => /^\p{Script=Latin}/u.test(token));
     const first = word.length < 3 ? [] : all.filter((token) => token.startsWith(own));
-    return (first.length ? first : all.filter((token) => most && near(own, token, most)))
+    return (first.length ? first : all.filter((token) => most && (!loose || token[0] === own[0]) && near(own, token, most)))
       .sort((one, other) => this.found.get(other).length - this.found.get(one).length).slice(0, 8);
   }
 
@@ -234,36 +237,9 @@ export class Index {
     return this.sections.filter(({ url }) => /(?:questions\.html|#glossary)$/.test(url)).map((section) => ({ section, score: 0 }));
   }
 
-  // The part of a section's text that has most of what is asked, as [text, whether it is asked] in turn.
-  excerpt({ text }, query, size) {
-    const worth = new Map(this.parts(query).flatMap(({ weight, alternatives }) =>
+  // What each token of a query is worth.
+  worth(query, loose) {
+    return new Map(this.parts(query, loose).flatMap(({ weight, alternatives }) =>
       alternatives.flatMap(([, all]) => all.map((token) => [token, weight]))));
-    const prose = text.includes("\n") ? text.indexOf("\n") : text.length; // then comes the code
-    const found = units(text);
-    const hits = [];
-    tokens(found, this.synonyms, (token, from, to) => {
-      if (worth.has(token) && !/^(?:\^|\p{Script=Han}$)/u.test(token)) hits.push({ token, start: found[from].start, end: found[to - 1].end });
-    });
-    let [first, most] = [0, 0];
-    for (const [at, { start }] of hits.entries()) {
-      const inside = new Set();
-      for (let next = at; hits[next]?.end <= start + size; next += 1) inside.add(hits[next].token);
-      const sum = [...inside].reduce((all, token) => all + worth.get(token), 0) * (start < prose ? 1 : CODE);
-      if (sum > most) [first, most] = [start, sum];
-    }
-    // A little of what stands before, from the start of a word to the end of one.
-    const begin = first < size / 2 ? 0 : text.slice(0, first - Math.round(size / 8)).search(/[\p{Script=Han}\s][^\p{Script=Han}\s]*$/u) + 1;
-    const end = begin + size < text.length ? begin + text.slice(begin, begin + size).replace(/[^\p{Script=Han}\s]*$/u, "").length : text.length;
-    const pieces = [[begin ? "…" : "", false]];
-    let done = begin;
-    for (const { start, end: stop } of hits.filter((each) => each.start >= begin && each.end <= end).sort((one, other) => one.start - other.start)) {
-      if (stop <= done) continue;
-      if (start > done) pieces.push([text.slice(done, start), false]);
-      const piece = text.slice(Math.max(start, done), stop);
-      if (pieces.at(-1)[1]) pieces.at(-1)[0] += piece;
-      else pieces.push([piece, true]);
-      done = stop;
-    }
-    return [...pieces, [text.slice(done, end), false], [end < text.length ? "…" : "", false]];
   }
 }

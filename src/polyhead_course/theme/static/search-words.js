@@ -9,7 +9,7 @@ export const open = (syllable) => { // without its final consonant: 나눈, 나�
 };
 
 export const stem = (word) => word.replace(/(?<=..)(?:ies|ied)$/, "y").replace(/(?<=..[^s])s$|(?<=(?:ss|x|ch|sh))es$/, "")
-  .replace(/is(?=(?:e|es|ed|ing|ation|ations)$)/, "iz").replace(/(?<=iz)(?:ation|er|ing|ed|e)$/, "")
+  .replace(/is(?=(?:e|es|ed|er|ers|ing|ation|ations)$)/, "iz").replace(/(?<=iz)(?:ation|er|ing|ed|e)$/, "")
   .replace(/(?<=[a-z]{3})(?:ing|ed|er|ation|ion|ally|ly|ive|ity)$/, "")
   .replace(/(?<=[a-z]{2})([b-df-hj-km-rtv-z])\1$/, "$1").replace(/(?<=[a-z]{3})e$/, "");
 
@@ -104,4 +104,38 @@ export const near = (one, other, most) => {
     [before, row] = [row, next];
   }
   return row[other.length] <= most;
+};
+
+const CODE = 0.3; // what an excerpt of code is worth
+
+// The part of a section's text that has most of what is asked, as [text, whether it is asked] in turn.
+export const excerpt = (text, worth, synonyms, size) => {
+  const prose = text.includes("\n") ? text.indexOf("\n") : text.length; // then comes the code
+  const found = units(text);
+  const hits = [];
+  tokens(found, synonyms, (token, from, to) => {
+    if (worth.has(token) && !/^(?:\^|\p{Script=Han}$)/u.test(token)) hits.push({ token, start: found[from].start, end: found[to - 1].end });
+  });
+  let [first, most] = [0, 0];
+  for (const [at, { start }] of hits.entries()) {
+    const inside = new Set();
+    for (let next = at; hits[next]?.end <= start + size; next += 1) inside.add(hits[next].token);
+    const sum = [...inside].reduce((all, token) => all + worth.get(token), 0) * (start < prose ? 1 : CODE);
+    if (sum > most) [first, most] = [start, sum];
+  }
+  // A little of what stands before, from the start of a word to the end of one.
+  const begin = first < size / 2 ? 0 : text.slice(0, first - Math.round(size / 8)).search(/[\p{Script=Han}\s][^\p{Script=Han}\s]*$/u) + 1;
+  const last = first < prose ? prose : text.length;
+  const end = begin + size < last ? begin + text.slice(begin, begin + size).replace(/[^\p{Script=Han}\s]*$/u, "").length : last;
+  const pieces = [[begin ? "…" : "", false]];
+  let done = begin;
+  for (const { start, end: stop } of hits.filter((each) => each.start >= begin && each.end <= end).sort((one, other) => one.start - other.start)) {
+    if (stop <= done) continue;
+    if (start > done) pieces.push([text.slice(done, start), false]);
+    const piece = text.slice(Math.max(start, done), stop);
+    if (pieces.at(-1)[1]) pieces.at(-1)[0] += piece;
+    else pieces.push([piece, true]);
+    done = stop;
+  }
+  return [...pieces, [text.slice(done, end), false], [end < text.length ? "…" : "", false]];
 };

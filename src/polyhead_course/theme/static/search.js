@@ -1,5 +1,6 @@
 // The search: loaded when a reader first asks for it, and the index with it.
 import { Index } from "./ranking.js";
+import { excerpt } from "./search-words.js";
 
 const SHOWN = 20;
 const NAMES_AT = 3;
@@ -63,10 +64,11 @@ const build = (button, words) => {
   dialog = make("dialog", { class: "polyglot-search-dialog", "aria-label": label },
     make("form", {}, field, close), status, list);
 
-  const entry = ({ code, index, section }, query) => {
+  const entry = ({ code, index, section }, query, loose) => {
     const language = code === "none" ? button.dataset.otherwise : code;
     const text = make("span", { class: "polyglot-search-excerpt" });
-    for (const [piece, asked] of index.excerpt(section, query, EXCERPT[language.slice(0, 2)] ?? 180)) {
+    const size = EXCERPT[language.slice(0, 2)] ?? 180;
+    for (const [piece, asked] of excerpt(section.text, index.worth(query, loose), index.synonyms, size)) {
       text.append(asked ? make("mark", {}, piece) : piece);
     }
     const title = section.page ? `${section.page} › ${section.heading}` : section.heading;
@@ -88,7 +90,7 @@ const build = (button, words) => {
     try {
       const { found, nearest } = await find(query, languages, button.dataset.otherwise);
       if (mine !== turn) return;
-      list.replaceChildren(...found.slice(0, SHOWN).map((each) => entry(each, query)));
+      list.replaceChildren(...found.slice(0, SHOWN).map((each) => entry(each, query, nearest)));
       const { length } = found;
       status.textContent = !length ? words["Nothing found"]
         : nearest ? words["Nothing found. Have a look here:"] : words["Results: %d"].replace("%d", length);
