@@ -16,6 +16,21 @@ _ROWS = """() => [...document.querySelectorAll('.polyglot-search-results li')].m
   [...row.querySelectorAll('mark')].map((mark) => mark.textContent)])"""
 
 
+_FIND = """async ([code, queries]) => {
+  const { find } = await import(new URL("/_static/search.js", location));
+  const urls = ({ found }) => found.map(({ section }) => section.url);
+  const all = {};
+  for (const query of queries) all[query] = urls(await find(query, [code], "en"));
+  return all;
+}"""
+
+
+def find(page: Page, code: str, queries: list[str]) -> dict[str, list[str]]:
+    """Search without typing: query -> the addresses that are found in a language, the best first."""
+    found: dict[str, list[str]] = page.evaluate(_FIND, [code, queries])
+    return found
+
+
 @dataclass
 class Found:
     """One result: its address without the host, title, excerpt, language, and what is marked in it."""

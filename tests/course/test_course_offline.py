@@ -54,16 +54,18 @@ def test_the_list_has_what_its_pages_load_and_nothing_of_another_language(site: 
     for code in ("en", "zh-TW", "zh-CN", "ko"):
         files = json.loads((site / "offline" / f"{code}.json").read_text(encoding="utf-8"))["files"]
         assert all((site / path).stat().st_size == size for path, (_, size) in files.items())
-        codes = {
-            path.split("/")[1]
-            for path in files
-            if path.startswith(("book/", "pagefind/")) and path.count("/") > 1
+        assert {path.split("/")[1] for path in files if re.match("book/.*/", path)} == {code}
+        assert {path for path in files if path.startswith("search/")} == {
+            f"search/{code}.json",
+            "search/none.json",
         }
-        assert codes == {code, "none"}
         wanted = {f"book/{code}/{path.name}" for path in (site / "book" / code).glob("*.html")}
-        assert wanted | {"_static/site.css", "_static/search.js", "_static/figures/live/model.js"} <= set(
-            files
-        )
+        assert wanted | {
+            "_static/site.css",
+            "_static/search.js",
+            "_static/ranking.js",
+            "_static/figures/live/model.js",
+        } <= set(files)
         for path in wanted:
             html = (site / path).read_text(encoding="utf-8")
             for href in re.findall(

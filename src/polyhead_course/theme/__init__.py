@@ -21,7 +21,7 @@ from polyhead_course.theme import (
 )
 from polyhead_course.theme.head import head_of
 from polyhead_course.theme.page_links import ChapterFiles, check_rights, downloads_of, rights_of
-from polyhead_course.theme.search import indexing
+from polyhead_course.theme.search import write_indexes
 from polyhead_course.theme.sidebar import add_sidebar
 from polyhead_course.theme.stylesheet import write_stylesheet
 from sphinx_polyglot import extension_metadata
@@ -32,7 +32,8 @@ _HERE = Path(__file__).parent
 _MESSAGES = (
     "Copy to clipboard", "Copied!", "Failed to copy", "Close",
     "Color mode: %s", "Light", "Dark", "System Settings",
-    "Search", "Search in all languages", "Results: %d", "Nothing found", "The search could not be loaded.",
+    "Search", "Search in all languages", "Results: %d", "Nothing found",
+    "Nothing found. Have a look here:", "The search could not be loaded.",
     "The search works on a website, not in pages opened as files.", "Formula", "Table",
     "Save or share this figure", "Save as SVG", "Save as PNG", "Copy link", "Copy embed code", "Saved.",
     "It could not be saved.",
@@ -82,10 +83,10 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     root_files.write_root(app)
     # After the last pages: it removes the rules that no page uses, and from `_static` the files that it does
     # not know, such as the modules of the live figures.
-    with indexing(app):
-        write_stylesheet(app)
+    write_stylesheet(app)
     if app.config.polyglot_live:
         figures.copy_modules(Path(app.srcdir, app.config.polyglot_live), Path(app.outdir, "_static"))
+    write_indexes(app)
     root_files.write_offline(app)
 
 

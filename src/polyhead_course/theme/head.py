@@ -22,9 +22,9 @@ _SCRIPT = (
 )
 _DIGEST = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 # A page loads only files of its own site, and has this one script in its text.
-# The search is WebAssembly; figures have style attributes; icons are part of the style sheet.
+# Figures have style attributes; icons are part of the style sheet.
 _POLICY = (
-    f"default-src 'none'; script-src 'self' 'sha256-{_DIGEST}' 'wasm-unsafe-eval'; "
+    f"default-src 'none'; script-src 'self' 'sha256-{_DIGEST}'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'"
 )

@@ -80,7 +80,7 @@ def write_offline(app: Sphinx) -> None:
         icons.append({"src": f"../{name}", "sizes": size})
     shared = ["index.html", "*.svg", "*.png", f"{pages.folder}/*.html", "_static/**/*", "_images/*"]
     for code, language in pages.languages.items():
-        patterns = (*shared, f"{pages.folder}/{code}/**/*", "pagefind/none/**/*", f"pagefind/{code}/**/*")
+        patterns = (*shared, f"{pages.folder}/{code}/**/*", "search/none.json", f"search/{code}.json")
         paths = {path for each in patterns for path in out.glob(each) if path.is_file() and path.suffix}
         files: dict[str, tuple[str, int]] = {}
         for path in sorted(paths):

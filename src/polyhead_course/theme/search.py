@@ -1,34 +1,26 @@
 """Writes a search index for each language, and one for the pages that all languages share.
 
-Pagefind writes the indexes. It gets each section as a page, so that a result is a section. It splits text at
-spaces, and Chinese in another way than the browser does: it would not find `注意力` in `多頭注意力`. So
-Chinese is indexed as pairs of characters, `注意 意力 力`. A theme's search dialog must split a query in the
-same way, and join the pairs in the results.
+An index is the text of the sections, and what is known of readers' words: which mean the same, and which say
+nothing. `static/ranking.js` splits texts and queries in one way, and finds the sections that answer.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from html import escape
-from importlib.metadata import version
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from subprocess import PIPE, STDOUT, Popen
-from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urljoin
 
-from pagefind.service import get_executable
+import yaml
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
 from polyhead_course.theme.formulas import linear
 from sphinx_polyglot.pages import Pages
-
-LOGGER = logging.getLogger(__name__)
 
 _NO_LANGUAGE = "none"
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
@@ -39,15 +31,14 @@ _NOT_INDEXED = (
 )
 # What asks is no answer: questions without code, and hints.
 _ASKING = ", ".join(["#quiz", *("[id^=hints-]" + " + details" * step for step in range(1, 5))])
-_CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]+")
-# The files of Pagefind that a browser loads; the program, which reads all indexes, comes with the first one.
-_INDEX = {"pagefind-entry.json", "*.pf_meta", "index", "fragment"}
-_PROGRAM = {"pagefind.js", "pagefind-worker.js", "wasm.en.pagefind"}
-# Words in Latin letters are English in every language; no other language has endings that are cut off.
-_OPTIONS = ["--glob=**/*.html*", "--keep-index-url", "--force-language=en", "--include-characters=_√"]
+# No space stands between Chinese characters or signs, whatever tags or lines stand there in the page.
+_BETWEEN_CHINESE = re.compile(
+    "(?<=[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u303f\u3400-\u9fff\uff00-\uffef])"
+)
+_WORDS = Path(__file__).parents[1] / "words"
+_TERMS, _SEARCH = _WORDS / "terms.yml", _WORDS / "search.yml"
 # An index depends on these, too.
-_CODE = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("search.py", "formulas.py"))
-_CODE += version("pagefind").encode()
+_SOURCES = (Path(__file__), Path(__file__).with_name("formulas.py"), _TERMS, _SEARCH)
 
 
 @dataclass(frozen=True)
@@ -57,34 +48,30 @@ class Section:
     Attributes:
         anchor: Its id; empty for the part of a page above its first section.
         heading: Its heading.
-        text: Its text.
+        text: Its text; code stands at its end, in a line of its own.
+        links: If it is a question, where it leads: its words are words of the sections that answer it.
     """
 
     anchor: str
     heading: str
     text: str
+    links: tuple[str, ...] = ()
 
 
-@contextmanager
-def indexing(app: Sphinx) -> Iterator[None]:
-    """Run Pagefind for each language with a changed page during a `with` statement.
-
-    All pages must have been written.
-    """
-    pages, target = Pages.from_config(app.config), Path(app.outdir, "pagefind")
+def write_indexes(app: Sphinx) -> None:
+    """Write the index of each language with a changed page; all pages must have been written."""
+    site, pages = Path(app.outdir), Pages.from_config(app.config)
     uris: dict[str, list[str]] = {}
     for docname in sorted(app.env.found_docs):
         # Shared pages are found from every language.
         language = pages.language_of(docname) if docname not in pages.shared else None
         code = language.code if language else _NO_LANGUAGE
         uris.setdefault(code, []).append(app.builder.get_target_uri(docname))
-    for code in {each.name for each in target.glob("*")} - uris.keys():
-        shutil.rmtree(target / code)
-    with ExitStack() as indexes:
-        for code, pages_of_code in uris.items():
-            patterns = _INDEX | _PROGRAM if code == _NO_LANGUAGE else _INDEX
-            indexes.enter_context(_indexing(Path(app.outdir), pages_of_code, target / code, patterns))
-        yield
+    (site / "search").mkdir(exist_ok=True)
+    for old in set((site / "search").glob("*.json")) - {site / "search" / f"{code}.json" for code in uris}:
+        old.unlink()
+    for code, of_code in uris.items():
+        _write_index(site, of_code, site / "search" / f"{code}.json")
 
 
 def sections(html: str) -> Iterator[Section]:
@@ -107,63 +94,47 @@ def sections(html: str) -> Iterator[Section]:
         if heading:
             heading.decompose()
         anchor = "" if element.mem_id == elements[0].mem_id else element.attributes["id"] or ""
-        yield Section(anchor, title, _text(element))
+        code = " ".join(_text(each) for each in element.css("pre"))
+        for each in element.css("pre"):
+            each.decompose()
+        links = element.css("a.internal") if title.endswith(("?", "？")) else []
+        yield Section(
+            anchor,
+            title,
+            f"{_text(element)}\n{code}".strip(),
+            tuple(link.attributes["href"] or "" for link in links),
+        )
         element.decompose()
 
 
-def words(text: str) -> str:
-    """Insert spaces where the index splits a text: `多頭softmax` becomes `多頭 頭 softmax`."""
-    text = _CHINESE.sub(lambda run: f" {_pairs(run[0])} ", text)
-    text = re.sub(r"(?<=[가-힣])\(", " (", text)
-    return re.sub("[√\u3000-\u303f\uff00-\uffef]", r" \g<0> ", text)
-
-
-def _pairs(run: str) -> str:
-    return " ".join(run[start : start + 2] for start in range(len(run)))
-
-
 def _text(element: LexborNode) -> str:
-    return " ".join(element.text().replace("\N{WORD JOINER}", "").split())
+    text = " ".join(element.text().replace("\N{WORD JOINER}", "").split())
+    return _BETWEEN_CHINESE.sub("", text)
 
 
-def _write_sections(page: Path, target: Path) -> None:
-    """Write each section of a page into a file, whose name is its address on the site."""
-    parts = list(sections(page.read_text(encoding="utf-8")))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    for each in parts:
-        title = parts[-1].heading
-        kind, name = "page", target.name
-        if each.anchor:
-            kind, name, title = "section", f"{name}#{each.anchor}", f"{title} › {each.heading}"
-        target.with_name(name).write_text(
-            f"<html><h1>{escape(words(title))}</h1>"
-            f'<i data-pagefind-meta="{kind}">{escape(words(each.heading))}</i>'
-            f"<p data-pagefind-body>{escape(words(each.text)) or '·'}</p></html>",
-            encoding="utf-8",
-        )
-
-
-@contextmanager
-def _indexing(site: Path, uris: Iterable[str], target: Path, patterns: Iterable[str]) -> Iterator[None]:
-    """Run Pagefind on pages, unless the index is up to date, and keep the files that match a pattern."""
-    digest = hashlib.sha256(_CODE)
+def _write_index(site: Path, uris: Iterable[str], target: Path) -> None:
+    """Write an index, unless it is up to date."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES))
     for uri in uris:
         digest.update(f"{uri}\n".encode() + hashlib.sha256((site / uri).read_bytes()).digest())
-    stamp = target / "made-from"
-    if stamp.is_file() and stamp.read_text() == digest.hexdigest():
-        yield
+    start = f'{{"made_from":"{digest.hexdigest()}",'
+    if target.is_file() and target.read_text(encoding="utf-8").startswith(start):
         return
-    shutil.rmtree(target, ignore_errors=True)
-    with TemporaryDirectory() as folder:
-        for uri in uris:
-            _write_sections(site / uri, Path(folder, uri))
-        command = [get_executable() or "pagefind", "--site", folder, "--output-path", target, *_OPTIONS]
-        with Popen(command, stdout=PIPE, stderr=STDOUT, text=True, encoding="utf-8") as process:
-            yield
-            output, _ = process.communicate()
-    if process.returncode:
-        LOGGER.warning("no search: %s", output, type="polyglot", subtype="search")
-        return
-    for path in set(target.iterdir()) - {path for pattern in patterns for path in target.glob(pattern)}:
-        path.unlink()
-    stamp.write_text(digest.hexdigest())
+    pages = []
+    for uri in uris:
+        parts = list(sections((site / uri).read_text(encoding="utf-8")))[::-1]
+        absolute = [(*astuple(each)[:3], [urljoin(uri, link) for link in each.links]) for each in parts]
+        pages.append({"uri": uri, "sections": absolute})
+    index = {"pages": pages, **(_vocabulary() if target.stem != _NO_LANGUAGE else {})}
+    text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+    target.write_text(start + text[1:], encoding="utf-8")
+
+
+def _vocabulary() -> Any:
+    """Read what is known of readers' words; the forms of a term are all that `terms.yml` has of it."""
+    terms, known = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (_TERMS, _SEARCH))
+    for key, term in terms["terms"].items():
+        forms = [form for code, form in term.items() if code not in ("avoid", "gloss", "means")]
+        forms += [form for avoided in term.get("avoid", {}).values() for form in avoided]
+        known["same"][key] = [*dict.fromkeys([*forms, *known["same"].get(key, [])])]
+    return known

@@ -29,7 +29,7 @@ def test_incremental_builds(tmp_path: Path) -> None:
     first = build(root)
     assert first.code == 0, first.log
     sheet = first.html / "_static/site.css"
-    style, indexes = sheet.read_text("utf-8"), times(first, "pagefind/*/made-from")
+    style, indexes = sheet.read_text("utf-8"), times(first, "search/*.json")
     unchanged = build(root)
     assert (unchanged.code, unchanged.read(), unchanged.written()) == (0, set(), set())
 
@@ -42,11 +42,8 @@ def test_incremental_builds(tmp_path: Path) -> None:
     assert text.page("book/api").css_first('[id="shapes.areas.halved"] p').text() == "A half."
     assert sheet.read_text("utf-8") == style
     # The API pages are found from every language: their index is `none`.
-    changed = {path for path, time in times(text, "pagefind/*/made-from").items() if indexes[path] != time}
-    assert changed == {
-        "pagefind/ko/made-from",
-        "pagefind/none/made-from",
-    }
+    changed = {path for path, time in times(text, "search/*.json").items() if indexes[path] != time}
+    assert changed == {"search/ko.json", "search/none.json"}
 
     # A title, which is in the sidebars of its language; a style that no page had; an exercise, which the page
     # where a reader chooses a language counts.
@@ -118,6 +115,6 @@ def test_pages_from_several_processes_are_the_same(four_copy: Path, four: Built)
     assert several.keys() == one.keys()
     assert any(path.parent.name == "_images" for path in one)
     for path, content in one.items():
-        # Pagefind packs its files anew each time; the inventory contains the name of its folder.
-        if path.parts[0] != "pagefind" and path.name != "objects.inv":
+        # The inventory contains the name of its folder.
+        if path.name != "objects.inv":
             assert several[path] == content, path

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from polyhead_course.theme.search import indexing, sections, words
+from polyhead_course.theme.search import sections, write_indexes
 from tests.browser import Browser, serve, visit
 from tests.building import Built
 from tests.searching import DIALOG, FIELD, search
@@ -26,19 +26,95 @@ def address(four: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         yield f"{base}/tiny/book/"
 
 
-@pytest.mark.parametrize(
-    ("text", "split"),
+# Pages of one language: [anchor, heading, text, where it leads].
+PAGES = [
+    ["", "Masks", "How to hide what is not to be seen, in a row of some length.", []],
+    ["causal", "The triangle", "A causal mask hides the future, and `causal_mask` of PyTorch draws it.", []],
+    ["pad", "Filling up", "A sentence that is short is filled up, and a mask hides what is no word.", []],
+    ["root", "Dividing by √d_k", "The scores are divided, so that the softmax does not become too hard.", []],
     [
-        ("多頭注意力", " 多頭 頭注 注意 意力 力 "),
-        ("頭", " 頭 "),
-        ("用softmax算", " 用 softmax 算 "),
-        ("4：softmax", "4 ： softmax"),
-        ("√d_k", " √ d_k"),
-        ("마스크(mask)를", "마스크 (mask)를"),
+        "exercises",
+        "Exercises: the root",
+        "Divide by the root, divide by the root, and divide by it once more.",
+        [],
     ],
-)
-def test_text_is_split_where_the_index_splits(text: str, split: str) -> None:
-    assert words(text) == split
+    [
+        "why",
+        "Why is batch norm rare?",
+        "The section on the filling says that rows have other lengths.",
+        ["a.html#pad"],
+    ],
+    [
+        "zh",
+        "多頭注意力",
+        "每個頭各有自己的投影矩陣，輸出再串接起來，乘上輸出矩陣，得到最後的結果；這就是多個頭一起算的意思。",
+        [],
+    ],
+    [
+        "ko",
+        "점수를 나누기",
+        "점수를 제곱근으로 나누면 소프트맥스가 지나치게 뾰족해지지 않습니다. 그래서 학습이 더 잘됩니다.",
+        [],
+    ],
+]
+VOCABULARY = {
+    "same": {
+        "root": ["root", "√", "根號", "제곱근", "루트"],
+        "causal_mask": ["causal mask", "look-ahead mask"],
+        "heads": ["multi-head attention", "多頭注意力", "멀티헤드"],
+    },
+    "about": {"a#pad": ["heads"]},
+    "asking": {"latin": "why is the not or what", "han": "為什麼 要", "hangul": "왜 이유"},
+    "common": ["PyTorch"],
+}
+RANK = """async ([pages, vocabulary, queries]) => {
+  const { Index } = await import(new URL("../../_static/ranking.js", location));
+  const index = await Index.of({ pages: [{ uri: "a.html", sections: pages }], ...vocabulary });
+  const found = (query) => index.search(query).map(({ section }) => section.anchor);
+  const all = Object.fromEntries(queries.map((query) => [query, found(query)]));
+  const { excerpt } = await import(new URL("../../_static/search-words.js", location));
+  const text = excerpt(pages[1][2], index.worth("causal mask"), index.synonyms, 60);
+  return [all, text, index.match("futur").rarity];
+}"""
+
+
+def test_ranking(window: Browser, address: str) -> None:
+    wanted = {
+        "masks": "",  # the heading, before sections that have it in their text
+        "mask": "",
+        "dividing": "root",  # a section before an exercise that says it more often
+        "why divide": "root",
+        "square root of d_k": "root",  # √ is a root, and `d_k` is one word
+        "dk": "root",
+        "look-ahead mask": "causal",  # means the same
+        "CausalMask": "causal",
+        "causal_mask pytorch": "causal",
+        "futrue": "causal",  # two letters swapped
+        "futu": "causal",  # the beginning of a word
+        "batch norm": "why",
+        "為什麼要多頭注意力": "zh",
+        "輸出矩陣": "zh",
+        "為什麼 multi-head attention": "zh",  # English in a Chinese query
+        "점수는": "ko",  # another particle
+        "왜 나눌까요": "ko",  # another ending
+        "루트": "root",
+    }
+    with visit(window, address) as seen:
+        seen.page.goto("en/01-masks.html")
+        found, excerpt, rarity = seen.page.evaluate(RANK, [PAGES, VOCABULARY, [*wanted, "zzzzzz"]])
+        assert found.pop("zzzzzz") == []
+        assert {query: places[:1] for query, places in found.items()} == {
+            query: [place] for query, place in wanted.items()
+        }
+        # The words of a question are words of the section that it leads to.
+        assert found["batch norm"] == ["why", "pad"]
+        # One of eight sections has it: the logarithm of 1 + 7.5 / 1.5.
+        assert rarity == pytest.approx(1.791759)
+        assert [piece for piece, asked in excerpt if asked] == ["causal mask", "causal_mask"]
+        assert (
+            "".join(piece for piece, _ in excerpt) == "A causal mask hides the future, and `causal_mask` of …"
+        )
+        assert seen.problems() == []
 
 
 def test_each_section_has_its_own_text(four: Built) -> None:
@@ -60,15 +136,28 @@ def test_what_asks_is_no_answer() -> None:
     assert [(each.anchor, each.text) for each in found] == [("exercises", "task solution"), ("", "")]
 
 
+def test_code_stands_at_the_end_and_a_question_has_links() -> None:
+    question = (
+        '<section id="why"><h2>Why?</h2><pre>code</pre>See <a class="internal" href="#b">b</a>.</section>'
+    )
+    other = '<section id="that"><h2>That</h2>See <a class="internal" href="#b">b</a>.</section>'
+    found = sections(f'<article><section id="page"><h1>Page</h1>{question}{other}</section></article>')
+    assert [(each.text, each.links) for each in found] == [
+        ("See b.", ()),
+        ("See b.\ncode", ("#b",)),
+        ("", ()),
+    ]
+
+
 def test_a_page_loads_nothing_of_the_search_before_it_is_used(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         requests: list[str] = []
         seen.page.on("request", lambda request: requests.append(request.url))
         seen.page.goto("en/01-masks.html", wait_until="networkidle")
-        assert not [url for url in requests if "search" in url or "pagefind" in url]
+        assert not [url for url in requests if "search" in url or "ranking" in url]
         assert search(seen.page, "mask")
-        assert [url for url in requests if "/tiny/pagefind/en/" in url]
-        assert not [url for url in requests if "/pagefind/ko/" in url]
+        assert [url for url in requests if url.endswith("/tiny/search/en.json")]
+        assert not [url for url in requests if "/search/ko" in url]
         assert seen.problems() == []
 
 
@@ -76,14 +165,14 @@ def test_a_page_loads_nothing_of_the_search_before_it_is_used(window: Browser, a
     ("code", "query", "address_found", "title", "marked"),
     [
         ("en", "polarity", "en/01-masks.html#polarity", "1. Masks › Polarity", None),
-        ("en", "halve", "en/03-only.html", "3. Only in English", "halve(number):"),
+        ("en", "halve", "en/03-only.html", "3. Only in English", "halve"),
         ("en", "translating", "en/03-only.html", "3. Only in English", "translated"),
         ("en", "√d_k", "en/01-masks.html#why", "1. Masks › Why a mask", "√d_k"),
         ("zh-TW", "遮罩", "zh-TW/01-masks.html", "1. 遮罩", "遮罩"),
         ("zh-TW", "注意力", "zh-TW/02-heads.html", "2. 注意力頭", None),
         ("zh-TW", "意力頭", "zh-TW/02-heads.html", "2. 注意力頭", None),
         ("ko", "극성을", "ko/01-masks.html#polarity", "1. 마스크 › 극성", None),
-        ("ko", "쿼리에서", "ko/02-heads.html", "2. 헤드", "쿼리가"),
+        ("ko", "쿼리에서", "ko/01-masks.html", "1. 마스크", "쿼리"),
     ],
 )
 def test_the_search_finds(
@@ -180,18 +269,17 @@ def test_no_old_index_remains(four: Built, tmp_path: Path, window: Browser) -> N
     builder = SimpleNamespace(format="html", get_target_uri=lambda docname: f"{docname}.html")
     config = SimpleNamespace(polyglot_languages=languages, polyglot_folder="book", polyglot_shared=[])
     app = SimpleNamespace(outdir=site, builder=builder, config=config, env=SimpleNamespace(found_docs=docs))
-    before = {code: (site / "pagefind" / code / "made-from").stat().st_mtime_ns for code in languages}
+    (site / "search/gone.json").touch()
+    before = {code: (site / "search" / f"{code}.json").stat().st_mtime_ns for code in languages}
     page = site / "book/en/03-only.html"
-    page.write_text(page.read_text(encoding="utf-8").replace("Nobody", "Somebody"), encoding="utf-8")
-    with indexing(app):
-        pass
+    page.write_text(page.read_text(encoding="utf-8").replace("Nobody", "Zebras"), encoding="utf-8")
+    write_indexes(app)
     changed = [
-        code
-        for code in languages
-        if (site / "pagefind" / code / "made-from").stat().st_mtime_ns != before[code]
+        code for code in languages if (site / "search" / f"{code}.json").stat().st_mtime_ns != before[code]
     ]
     assert changed == ["en"]
+    assert not (site / "search/gone.json").exists()
+    assert "Nobody" not in (site / "search/en.json").read_text(encoding="utf-8")
     with serve(site) as base, visit(window, base) as seen:
         seen.page.goto("/book/en/01-masks.html")
-        assert search(seen.page, "nobody") == []
-        assert [each.address for each in search(seen.page, "somebody")] == ["/book/en/03-only.html"]
+        assert [each.address for each in search(seen.page, "zebra")] == ["/book/en/03-only.html"]

@@ -1,55 +1,44 @@
-// The search: loaded when a reader first asks for it. The index is what `site/search.py` and Pagefind wrote.
+// The search: loaded when a reader first asks for it, and the index with it.
+import { Index } from "./ranking.js";
+import { excerpt } from "./search-words.js";
+
 const SHOWN = 20;
-const WEIGHTS = { metaWeights: { page: 8, section: 5, title: 2 } };
+const NAMES_AT = 3;
+const OWN = 1.5;
+const EXCERPT = { zh: 80, ko: 100 };
 const site = new URL("..", import.meta.url);
 
-// Chinese is indexed in pairs of characters, `注意力` as `注意 意力 力`, and so a query is split too.
-const CHINESE = /[\u3400-\u9fff\uf900-\ufaff]+/g;
-const pairs = (run) => [...run].slice(1).map((next, at) => run[at] + next).join(" ") || run;
-// A Korean noun is found whatever particle follows it, in the text and in the query.
-const PARTICLE = /([가-힣]{2,}?)(?:으로|에서|에게|까지|부터|이란|은|는|이|가|을|를|의|에|와|과|로|도|란)(?![가-힣])/g;
-const split = (query) =>
-  query.replace(PARTICLE, "$1").replace(CHINESE, (run) => ` ${pairs(run)} `).replaceAll("√", " √ ");
-
-// What the index gives back, as it stands on the page: a character of two pairs is one, marked if either is.
-const joined = (text, language) => {
-  const whole = text
-    .replace(/([\u3400-\u9fff\uf900-\ufaff])(<\/mark>)? (<mark>)?\1/g, (_, same, end = "", start = "") =>
-      end && start ? same : start + same + end)
-    .replace(/([가-힣](?:<\/mark>)?) (?=(?:<mark>)?\()/g, "$1")
-    .replace(/√(<\/mark>)? (<mark>)?/g, (_, end = "", start = "") =>
-      end && start ? "√" : `√${end}${start}`);
-  if (!language.startsWith("zh")) return whole;
-  // No space stands beside a Chinese sign.
-  return whole.replace(/ ((?:<\/?mark>)*[\u2018-\u201d\u3000-\u303f\uff00-\uffef])/g, "$1")
-    .replace(/([\u2018-\u201d\u3000-\u303f\uff00-\uffef](?:<\/?mark>)*) /g, "$1");
-};
-
-// Pagefind's first index is that of the pages for all readers; each language has its own, and its pages come first.
-let loaded = null;
-const load = async (languages) => {
-  const pagefind = await import(new URL("pagefind/none/pagefind.js", site));
-  await pagefind.options({ ranking: { metaWeights: { page: 1, section: 1, title: 1 } }, indexWeight: 0.02 });
-  await Promise.all(languages.map((code) => pagefind.mergeIndex(new URL(`pagefind/${code}/`, site).pathname, {
-    language: "en", // how the index is split, not what it speaks: see search.py
-    excerptLength: code.startsWith("zh") ? 80 : 30,
-    ranking: WEIGHTS,
-  })));
-  return pagefind;
-};
-
-// Where no section has every word, those come first that have most of the rare ones.
-const partial = async (pagefind, query) => {
-  const found = new Map();
-  for (const word of new Set(query.split(/\s+/))) {
-    const { results } = await pagefind.search(word);
-    for (const result of results) {
-      const weight = (found.get(result.id)?.weight ?? 0) + 1 / Math.sqrt(results.length);
-      found.set(result.id, { result, weight });
-    }
+// The index of a language, or of the pages for all readers: `none`.
+const indexes = new Map();
+const load = (code) => {
+  if (!indexes.has(code)) {
+    indexes.set(code, fetch(new URL(`search/${code}.json`, site)).then((answer) => {
+      if (!answer.ok) throw new Error(answer.status);
+      return answer.json();
+    }).then(Index.of));
+    indexes.get(code).catch(() => indexes.delete(code));
   }
-  const sorted = [...found.values()].sort((one, other) => other.weight - one.weight || other.result.score - one.result.score);
-  return sorted.filter(({ weight }) => weight > sorted[0].weight / 2).map(({ result }) => result);
+  return indexes.get(code);
+};
+
+// What is found in some languages: entries of a section, its language and index, and whether they are only the nearest.
+// Pages for all readers are in the reference language: they come where a name is searched for, or nothing else is found.
+export const find = async (query, languages, reference) => {
+  const all = await Promise.all([...languages, "none"].map(async (code) => ({ code, index: await load(code) })));
+  const [shared, own] = [all.pop(), all];
+  const reader = navigator.languages.flatMap((tag) => [tag, tag.split("-")[0]]).find((tag) => languages.includes(tag)) ?? reference;
+  const entries = ({ code, index }, results, factor = 1) => results.map(({ section, score }) =>
+    ({ code, index, section, score: score * factor }));
+  const among = (loose) => own.flatMap((each) =>
+    entries(each, each.index.search(query, loose), own.length > 1 ? each.index.familiarity(query) * (each.code === reader ? OWN : 1) : 1))
+    .sort((one, other) => other.score - one.score);
+  const found = among(false);
+  const names = entries(shared, shared.index.named(query));
+  if (/^[\w.]*[a-z][._A-Z]\w*$/.test(query)) found.splice(NAMES_AT, 0, ...names);
+  else if (languages.includes(reference) || !found.length) found.push(...names);
+  if (found.length) return { found, nearest: false };
+  const near = [among(true), entries(shared, shared.index.search(query)), own.flatMap((each) => entries(each, each.index.overview()))];
+  return { found: near.find(({ length }) => length) ?? [], nearest: true };
 };
 
 const make = (name, attributes = {}, ...children) => {
@@ -75,18 +64,22 @@ const build = (button, words) => {
   dialog = make("dialog", { class: "polyglot-search-dialog", "aria-label": label },
     make("form", {}, field, close), status, list);
 
-  const entry = ({ url, meta, excerpt }) => {
-    const language = languages.find((code) => url.includes(`/${code}/`)) ?? button.dataset.otherwise;
+  const entry = ({ code, index, section }, query, loose) => {
+    const language = code === "none" ? button.dataset.otherwise : code;
     const text = make("span", { class: "polyglot-search-excerpt" });
-    text.innerHTML = joined(excerpt, language); // Pagefind has escaped all but its own marks
-    const title = make("span", { class: "polyglot-search-title" }, joined(meta.title, language));
-    return make("li", { lang: language }, make("a", { href: url }, title, text));
+    const size = EXCERPT[language.slice(0, 2)] ?? 180;
+    for (const [piece, asked] of excerpt(section.text, index.worth(query, loose), index.synonyms, size)) {
+      text.append(asked ? make("mark", {}, piece) : piece);
+    }
+    const title = section.page ? `${section.page} › ${section.heading}` : section.heading;
+    const link = make("a", { href: new URL(section.url, site) }, make("span", { class: "polyglot-search-title" }, title), text);
+    return make("li", { lang: language }, link);
   };
 
   let turn = 0;
   const search = async () => {
     const mine = ++turn;
-    const query = split(field.value).trim();
+    const query = field.value.trim();
     if (!query) {
       list.replaceChildren();
       status.textContent = "";
@@ -95,21 +88,13 @@ const build = (button, words) => {
     await new Promise((resolve) => { setTimeout(resolve, 150); });
     if (mine !== turn) return;
     try {
-      loaded ??= load(languages);
-      const pagefind = await loaded;
-      const shown = (some) => Promise.all(some.slice(0, SHOWN).map((result) => result.data()));
-      let { results } = await pagefind.search(query);
-      let found = await shown(results);
-      if (!found.some(({ url }) => languages.some((code) => url.includes(`/${code}/`)))) {
-        results = await partial(pagefind, query);
-        found = await shown(results);
-      }
+      const { found, nearest } = await find(query, languages, button.dataset.otherwise);
       if (mine !== turn) return;
-      list.replaceChildren(...found.map(entry));
-      const { length } = results;
-      status.textContent = length ? words["Results: %d"].replace("%d", length) : words["Nothing found"];
+      list.replaceChildren(...found.slice(0, SHOWN).map((each) => entry(each, query, nearest)));
+      const { length } = found;
+      status.textContent = !length ? words["Nothing found"]
+        : nearest ? words["Nothing found. Have a look here:"] : words["Results: %d"].replace("%d", length);
     } catch {
-      loaded = null;
       status.textContent = words["The search could not be loaded."];
     }
   };
@@ -145,5 +130,5 @@ export const open = (button, words) => {
   if (!dialog) build(button, words);
   if (!dialog.open) dialog.showModal();
   dialog.querySelector("input").select();
-  loaded ??= load(button.dataset.indexes.split(" ")).catch(() => null);
+  for (const code of [...button.dataset.indexes.split(" "), "none"]) load(code).catch(() => null);
 };
