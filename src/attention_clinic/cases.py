@@ -16,6 +16,7 @@ from attention_clinic.trial import CallFailed, is_dense, kind_of
 
 Names = tuple[str, ...]
 Named = Iterator[tuple[Names, Tensor]]
+Option = tuple[str, Any]
 Output = Tensor | CallFailed
 Result = TypeVar("Result")
 
@@ -54,16 +55,27 @@ class Case:
 def choices(*stages: Iterable[tuple[str, Any]], most: int | None = None) -> Iterator[tuple[Names, list[Any]]]:
     """Every choice of one thing from each stage that makes up to `most` mistakes, the fewest first.
 
-    A stage has names and things; what is right has the name "".
+    A stage has names and things; the first is right, and has the name "".
 
     Example:
         >>> list(choices([("", 1), ("negative", -1)], [("", 2), ("halved", 1)], most=1))
         [(('halved',), [1, 1]), (('negative',), [-1, 2])]
     """
-    for chosen in sorted(itertools.product(*stages), key=lambda each: sum(bool(name) for name, _ in each)):
-        names = tuple(name for name, _ in chosen if name)
-        if names and (most is None or len(names) <= most):
-            yield names, [thing for _, thing in chosen]
+    every = [[*stage] for stage in stages]
+    for count in range(1, 1 + (len(stages) if most is None else most)):
+        for chosen in with_mistakes(count, every):
+            yield tuple(name for name, _ in chosen if name), [thing for _, thing in chosen]
+
+
+def with_mistakes(count: int, stages: Sequence[Sequence[Option]]) -> Iterator[tuple[Option, ...]]:
+    """Every choice of one from each stage that makes so many mistakes; the first of a stage is none."""
+    if not stages:
+        yield from [()] if count == 0 else []
+        return
+    (right, *wrong), *rest = stages
+    for one, left in ((right, count), *((each, count - 1) for each in wrong)):
+        if 0 <= left <= len(rest):
+            yield from ((one, *others) for others in with_mistakes(left, rest))
 
 
 def staged(

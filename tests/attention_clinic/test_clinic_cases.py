@@ -13,11 +13,13 @@ import attention_clinic as clinic
 from tests.attention_clinic.clinic_cases.case import CASES, Case
 from tests.attention_clinic.clinic_cases.oracle import ORACLES, leaks
 from tests.attention_clinic.written import written_tests
-from tests.torch_fixtures import without_checks
 
 WRITTEN = "attention", "heads", "modules", "masks", "positions", "decoders", "conduct", "further"
 for written in (*(f"wrong_{each}" for each in WRITTEN), "right", "right_modules", "further_decoders"):
     importlib.import_module(f"tests.attention_clinic.clinic_cases.{written}")
+
+# Hundreds of diagnoses, as users have them; those of other files are under the tests' checks of every call.
+pytestmark = pytest.mark.usefixtures("unchecked")
 
 CONDUCT = {"raises", "no_tensor", "dtype", "shape", "prints", "mutates", "never_ends"}
 RIGHT = [case for case in CASES if not case.names]
@@ -65,7 +67,6 @@ def test_each_bug_gets_its_name_and_a_test_that_fails(case):
     assert found <= allowed, f"{sorted(found)}: {diagnosis}"
     if not diagnosis.bugs or "never_ends" in found:
         return
-    with without_checks():
-        for test in written_tests(diagnosis.as_test("candidate = injected"), injected=case.candidate()):
-            with pytest.raises(Exception), contextlib.redirect_stdout(io.StringIO()):  # noqa: B017
-                test()
+    for test in written_tests(diagnosis.as_test("candidate = injected"), injected=case.candidate()):
+        with pytest.raises(Exception), contextlib.redirect_stdout(io.StringIO()):  # noqa: B017
+            test()

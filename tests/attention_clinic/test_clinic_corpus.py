@@ -15,6 +15,8 @@ from tests.attention_clinic.clinic_cases.changes import RIGHT, TABLE, Change
 from tests.attention_clinic.clinic_cases.oracle import ORACLES
 from tests.attention_clinic.test_clinic_cases import CASES, CONDUCT
 
+pytestmark = pytest.mark.usefixtures("unchecked")  # hundreds of diagnoses
+
 SECONDS = 20.0  # on a busy machine
 # Those with one signature, which the oracle calls without names.
 COUNTED = {

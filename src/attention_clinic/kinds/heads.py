@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject, signature
-from attention_clinic.cases import Case, Named, Names, examine, samples
+from attention_clinic.cases import Case, Named, Names, examine, samples, with_mistakes
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, SCALES, WEIGHING, weigh
 from attention_clinic.kinds.examination import Pattern
@@ -170,6 +170,7 @@ class Recipe:
 
 
 Mistake = tuple[str, dict[str, Any]]  # its name, and the fields of the recipe that it changes
+_NONE: Mistake = ("", {})
 # Into heads and back at once, since what a mistake is on the way in decides what the way back can be.
 _SPLITS: list[Mistake] = [
     ("view", {"split": _viewed}),
@@ -213,16 +214,15 @@ def outputs(
     hiding = _HIDING if mask is not None else [] if pattern is None else _HIDING_CAUSE
     last = [] if reading.output is None else _LAST
     stages = (_SPLITS, _SCALINGS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
-    for count in counts:
-        for chosen in itertools.combinations(stages, count):
-            for mistakes in itertools.product(*chosen):
-                names = tuple(name for name, _ in mistakes)
-                if "one_head" in names:  # of which head_dim and embed_dim are the same
-                    names = tuple(name for name in names if name != "model_root")
-                changes = {field: value for _, change in mistakes for field, value in change.items()}
-                recipe = Recipe(reading, frame, **changes)
-                with contextlib.suppress(RuntimeError):
-                    yield names, recipe, recipe.output(inputs, mask)
+    every = [[_NONE, *stage] for stage in stages]
+    for mistakes in itertools.chain.from_iterable(with_mistakes(count, every) for count in counts):
+        names = tuple(name for name, _ in mistakes if name)
+        if "one_head" in names:  # of which head_dim and embed_dim are the same
+            names = tuple(name for name in names if name != "model_root")
+        changes = {field: value for _, change in mistakes for field, value in change.items()}
+        recipe = Recipe(reading, frame, **changes)
+        with contextlib.suppress(RuntimeError):
+            yield names, recipe, recipe.output(inputs, mask)
 
 
 def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join: str) -> Case:

@@ -12,7 +12,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PLUGIN = "attention_clinic_pytest.py"
-APART = {PLUGIN, "pyproject.toml", "README.md", "PKG-INFO"}
+APART = {PLUGIN, "pyproject.toml", "README.md", "PKG-INFO", ".gitignore"}
 
 
 class Layout(BuildHookInterface[Any]):
@@ -22,6 +22,6 @@ class Layout(BuildHookInterface[Any]):
         """Add the plugin, and to a wheel the package."""
         root, included = Path(self.root), build_data["force_include"]
         included[str(next(p / PLUGIN for p in (root, root.parent) if (p / PLUGIN).exists()))] = PLUGIN
-        for file in root.rglob("*.*") if self.target_name == "wheel" else ():
+        for file in sorted(root.rglob("*.*")) if self.target_name == "wheel" else ():
             if file.is_file() and file.name not in APART and file.suffix != ".pyc":
                 included[str(file)] = f"attention_clinic/{file.relative_to(root)}"
