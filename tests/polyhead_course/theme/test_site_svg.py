@@ -56,7 +56,7 @@ def test_the_style_sheet_finds_its_colors_and_its_font_is_the_pages() -> None:
 
 def test_its_other_colors_have_a_counterpart_in_the_dark() -> None:
     cell = PICTURE.replace("stroke: #000000; stroke-width", "fill: #c6dbef; stroke-width").replace(
-        "stroke: #000\"", "fill: #3182bd\""
+        'stroke: #000"', 'fill: #3182bd"'
     )
     shown = inline(cell, prefix="f", label="x")
     assert 'style="fill:#c6dbef;fill:light-dark(#c6dbef,#2c3b49);stroke-width:0.8"' in shown
