@@ -56,7 +56,7 @@ def test_the_teachers_page_links_the_sheet_of_each_chapter_with_exercises(book: 
     for code in book.languages:
         page = (site / book.folder / code / "teaching.html").read_text(encoding="utf-8")
         sheets = re.findall(r'<a href="([^"?]+)\.html\?sheet">', page.split('id="main-content"')[1])
-        copies = sorted((site / "notebooks").glob(f"polyhead-{code}-*-student.ipynb"))
+        copies = sorted((site / "notebooks").glob(f"polyhead-{code}-[0-9]*-student.ipynb"))
         files = [path.name for path in copies]
         assert [f"polyhead-{code}-{stem}-student.ipynb" for stem in sheets] == files
         assert len(sheets) >= 14

@@ -108,7 +108,7 @@ class ChapterFiles(SphinxPostTransform):
                 if chapter.exercises:
                     slides = made_of_site(self.config, language, root, stem)[:1]
                     links = [Entry(translate("Exercises to print"), f"{stem}.html?sheet"), *slides]
-                    items.append(f"{escape(chapter.title)}: {' · '.join(map(_link, links))}")
+                    items.append(" · ".join([escape(chapter.title), *map(_link, links)]))
             items += map(_link, made_of_site(self.config, language, root))
             html = f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
             box[1:] = [nodes.raw("", html, format="html")]

@@ -265,7 +265,7 @@ def head_atlas(kinds: Sequence[Sequence[str]]) -> Figure:
         face, mark = np.array(HEAD_KINDS[kind])[:, None, None]
         line, place = divmod(number, 2)
         below = top - 0.42 + 0.28 * line
-        key = add_grid(figure, face, cell=0.22, left=1.95 * place, top=below, cell_texts=mark)
+        key = add_grid(figure, face, cell=0.22, left=2.2 * place, top=below, cell_texts=mark)
         name = text("head.count", kind=text(f"head.{kind}"), number=counts[kind])
         key.text(1.3, 0.5, name, va="center")
     return figure

@@ -136,9 +136,9 @@ def decode_timeline(tokens: Sequence[str], num_prompt: Size) -> Figure:
             between, after = (step + 1) * column, x + column - wide / 2
             arrow(axes, [(x + wide / 2, 0.5), (between, 0.5), (between, 1.6), (after, 1.6)], GREY, 1.3)
         count = num_prompt + step
-        for key in range(count):
-            face = ORANGE if key >= count - len(inputs) else BLUE
-            _add_key(axes, (x + (key - count / 2) * _SIDE, bottom + 0.2 - _SIDE / 2), face)
+        for place in range(count):
+            face = ORANGE if place >= count - len(inputs) else BLUE
+            _add_key(axes, (x + (place - count / 2) * _SIDE, bottom + 0.2 - _SIDE / 2), face)
     for number, (face, key) in enumerate(((ORANGE, "key.computed"), (BLUE, "key.cached"))):
         y = bottom + 0.52 + 0.24 * number
         _add_key(axes, (0.2, y - _SIDE / 2), face)
