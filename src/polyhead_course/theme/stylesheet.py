@@ -30,11 +30,18 @@ _SHEETS = (
 )
 _ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 # A pattern that begins with letters is found quickly: one pattern for all names takes seven times as long.
+_ELEMENT = re.compile("<([a-z][a-z0-9]*)")
 _ATTRIBUTES = (re.compile(r"""class=(["'])(.*?)\1"""), re.compile(r"""id=(["'])(.*?)\1"""))
 _PROPERTY = re.compile(r"var\(\s*(--[\w-]+)")
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
 # Sheets that are included, and fonts, of which `_icon_face` makes one.
 _ELSEWHERE = re.compile(r"@(?:charset|import)[^;]*;|@font-face\s*\{[^}]*\}")
+# A rule of a minified sheet; its selectors; their names of elements, classes and ids; what else is in them.
+_RULE = re.compile(r"(@?[^{}@;]+)(\{[^{}]*\})")
+_INSIDE = r"\((?:[^()]|\([^()]*\))*\)"
+_SELECTOR = re.compile(rf"(?:[^,()]|{_INSIDE})+")
+_NAME = re.compile(r"-?[A-Za-z_][\w-]*")
+_ASIDE = re.compile(rf"{_INSIDE}|\[[^\]]*\]|::?[\w-]+")
 
 
 def write_stylesheet(app: Sphinx) -> None:
@@ -70,31 +77,37 @@ def write_stylesheet(app: Sphinx) -> None:
 
 
 def names_of_pages(paths: Iterable[Path]) -> set[str]:
-    """Return the classes, ids and `--properties` of pages."""
+    """Return the elements, classes, ids and `--properties` of pages."""
     names: set[str] = set()
     for path in paths:
         page = path.read_text(encoding="utf-8")
-        names.update(_PROPERTY.findall(page))
+        names.update(_ELEMENT.findall(page), _PROPERTY.findall(page))
         for attribute in _ATTRIBUTES:
             names.update(each for _, value in attribute.findall(page) for each in value.split())
     return names
 
 
 def names_of_scripts(paths: Iterable[Path]) -> set[str]:
-    """Return every word of scripts: each may be a class or an id of what a script creates."""
+    """Return every word of scripts: each may be an element, a class or an id that a script creates."""
     return {word for path in paths for word in _WORD.findall(path.read_text(encoding="utf-8"))}
 
 
 def used_rules(css: str, names: set[str]) -> str:
     """Return the rules that can apply where there are these names, without unused animations and properties.
 
-    The elements of a selector, and what is in its parentheses, are taken to be there.
+    What is in the parentheses of a selector is taken to be there.
     """
-    css = _ELSEWHERE.sub("", css)
-    # A property that Lightning CSS does not know goes, too, if it has the name of an unused class.
-    properties = re.findall(r"[{;]\s*([a-z-]+)\s*:", css)
-    unused = set(re.findall(r"[.#](-?[A-Za-z_][\w-]*)", css)) - {*names, *properties}
-    css, before = _silence_icons(process_stylesheet(css, error_recovery=True, unused_symbols=unused)), ""
+
+    def trimmed(rule: re.Match[str]) -> str:
+        if rule[1].startswith("@"):
+            return rule[0]
+        names_of = {each: _NAME.findall(_ASIDE.sub(" ", each)) for each in _SELECTOR.findall(rule[1])}
+        selectors = [each for each, its_names in names_of.items() if known.issuperset(its_names)]
+        return ",".join(selectors) + rule[2] if selectors else ""
+
+    known = names | {"from", "to"}  # the parts of an animation
+    css = process_stylesheet(_ELSEWHERE.sub("", css), error_recovery=True)
+    css, before = _silence_icons(_RULE.sub(trimmed, css)), ""
     while css != before:
         animations = " ".join(re.findall(r"[{;]animation(?:-name)?:([^;}]*)", css))
         used = {*names, *_PROPERTY.findall(css), *re.findall(r"[\w-]+", animations)}
