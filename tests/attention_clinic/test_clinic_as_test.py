@@ -23,6 +23,9 @@ WRITTEN = [
 ]
 
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
+
 def right_attention(query, key, value, mask=None, ill=ill_attention.attention):
     return ill(query / query.shape[-1] ** 0.5, key, value, mask)
 
@@ -51,7 +54,6 @@ def run(text):
 @pytest.mark.parametrize(
     ("name", "candidate", "build", "changed"), WRITTEN, ids=lambda value: str(value)[:20]
 )
-@pytest.mark.usefixtures("unchecked")
 def test_a_written_test_fails_until_the_bug_is_mended(name, candidate, build, changed, monkeypatch):
     diagnosis = diagnose(candidate)
     text = diagnosis.as_test(build)

@@ -210,10 +210,88 @@ def test_the_time_of_calls_is_not_the_clinics_own():
 def test_what_is_asked_makes_sense_for_what_is_asked():
     class Strange(SelfAttention):
         def forward(self, x, cos, sin):
-            assert cos.ndim == 3, cos.shape
+            assert cos.ndim == 7, cos.shape
             return super().forward(x)
 
     question = diagnose(Strange()).question
     assert question == "candidate=Module(forward=lambda x: …)"
     assert possible_kinds(FutureMasking()).count("padding_mask") == 1
     assert "padding_mask" in possible_kinds(lambda seq_1, number: None)
+
+
+def test_a_strict_triangle_of_token_ids_that_hides_is_told_as_that():
+    def strict(seq):
+        return torch.ones(seq.shape[1], seq.shape[1]).triu().bool()
+
+    assert diagnose(strict).names == ("causal_strict", "mask_hides")
+    assert diagnose(lambda seq: ~strict(seq)).names == ("causal_strict",)
+    assert diagnose(lambda seq: strict(seq).mT).names == ()
+
+
+def test_heads_behind_tokens_repeated_in_the_wrong_order_are_named():
+    def repeated(x, n_rep):
+        return x.repeat(1, 1, n_rep, 1)
+
+    assert diagnose(repeated).names == ("kv_tiled",)
+
+
+class Turned(nn.Module):
+    """Takes cosines and sines of one sequence, (1, num_tokens, head_dim)."""
+
+    def __init__(self, tiled=False):
+        super().__init__()
+        self.num_heads, self.num_kv_heads, self.tiled = 6, 2, tiled
+        self.q_proj, self.o_proj = nn.Linear(24, 24), nn.Linear(24, 24)
+        self.k_proj, self.v_proj = nn.Linear(24, 8), nn.Linear(24, 8)
+
+    def forward(self, x, cos, sin):
+        def turn(x):
+            first, second = x.chunk(2, dim=-1)
+            return x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
+
+        batch, length, _ = cos.expand(len(x), -1, -1).shape
+        q, k, v = (p(x).view(batch, length, -1, 4).transpose(1, 2) for p in self.projections())
+        q, k = turn(q), turn(k)
+        k, v = (x.repeat(1, 3, 1, 1) if self.tiled else x.repeat_interleave(3, dim=1) for x in (k, v))
+        mask = torch.ones(length, length, dtype=torch.bool).tril()
+        return self.o_proj(attend(q, k, v, mask).transpose(1, 2).flatten(2))
+
+    def projections(self):
+        return self.q_proj, self.k_proj, self.v_proj
+
+
+def test_a_module_is_given_cosines_and_sines_in_the_shape_that_it_takes():
+    right, wrong = (diagnose(Turned(tiled), causal=True) for tiled in (False, True))
+    assert right, str(right)
+    assert [bug.name for bug in wrong.bugs] == ["kv_tiled"]
+
+
+class Biased(nn.Module):
+    """Causal attention in which the scores of far keys are lowered."""
+
+    def __init__(self, slopes, size=6):
+        super().__init__()
+        self.num_heads, self.slopes, self.size = len(slopes), torch.tensor(slopes), size
+        self.qkv, self.proj = nn.Linear(24, 72), nn.Linear(24, 24)
+
+    def forward(self, x):
+        q, k, v = (y.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        places = torch.arange(x.shape[1])
+        scores = q @ k.mT / self.size**0.5 + self.slopes[:, None, None] * (places - places[:, None])
+        scores = scores.masked_fill(places > places[:, None], -torch.inf)
+        return self.proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize(
+    ("slopes", "size", "names"),
+    [
+        ((1 / 4, 1 / 16, 1 / 64, 1 / 256), 6, ()),
+        ((1 / 16, 1 / 256, 1 / 4), 8, ()),
+        ((1 / 4, 1 / 16, 1 / 64, 1 / 256), 24, ("model_root",)),
+        ((1.0, 1 / 4, 1 / 16, 1 / 64), 6, ("alibi_from_zero",)),
+        ((-1 / 4, -1 / 16, -1 / 64, -1 / 256), 6, ("alibi_sign",)),
+    ],
+)
+def test_alibi_in_a_module_is_known_with_its_mistakes(slopes, size, names):
+    diagnosis = diagnose(Biased(slopes, size), causal=True)
+    assert diagnosis.names == names, str(diagnosis)

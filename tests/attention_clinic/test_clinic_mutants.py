@@ -13,6 +13,8 @@ from torch import nn
 
 import attention_clinic as clinic
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 FUSED = """
 class CausalSelfAttention(nn.Module):
     def __init__(self, config):

@@ -94,8 +94,8 @@ def repeat_in_any_layout(*sizes: int, **options: Any) -> Case:
     """The same where tokens may come before heads: that cannot be told from repeated tokens behind heads."""
     case = repeat(*sizes, **options)
     x, groups = case.inputs.values()
-    other = ("kv_axis",), x.repeat_interleave(groups, dim=2)
-    return replace(case, mistakes=lambda: [*case.mistakes(), other])
+    others = [(("kv_axis",), x.repeat_interleave(groups, dim=2)), (("kv_tiled",), x.repeat(1, 1, groups, 1))]
+    return replace(case, mistakes=lambda: [*case.mistakes(), *others])
 
 
 def latent(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject, signature
-from attention_clinic.cases import Case, Named, Names, examine, samples, with_mistakes
+from attention_clinic.cases import Case, Named, Names, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, SCALES, WEIGHING, weigh
 from attention_clinic.kinds.examination import Pattern
@@ -53,7 +53,13 @@ def unchanged(x: Tensor) -> Tensor:
     return x
 
 
-STILL: tuple[Turn, Turn] = (unchanged, unchanged)
+def unbiased(queries: int, keys: int) -> Tensor:
+    """Nothing is added to scores."""
+    return torch.zeros(())
+
+
+Turns = tuple[Turn, Turn, Callable[[int, int], Tensor]]  # of queries, of keys, and what is added to scores
+STILL: Turns = (unchanged, unchanged, unbiased)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,7 @@ class Frame:
         before: A norm of the queries' tokens, one of the keys', and one of the values'.
         residual: Whether the tokens are added to the output: "" for no, "raw", or "normed" as they come in.
         after: A norm of the output.
-        turns: Rotary positions of queries and of keys, for (batch, heads, num_tokens, head_dim).
+        turns: Rotary positions of queries and of keys, for (batch, heads, num_tokens, head_dim), or a bias.
         mended: What these should be.
         pattern: Which tokens see which, by their number.
         names: What is wrong with that.
@@ -74,8 +80,8 @@ class Frame:
     before: tuple[Turn, Turn, Turn] = (unchanged, unchanged, unchanged)
     residual: str = ""
     after: Turn = unchanged
-    turns: tuple[Turn, Turn] = STILL
-    mended: tuple[Turn, Turn] = STILL
+    turns: Turns = STILL
+    mended: Turns = STILL
     pattern: Pattern | None = None
     names: Names = ()
     blind: str = "nan"
@@ -144,10 +150,13 @@ class Recipe:
             for number, (x, count) in enumerate(zip(projected, counts, strict=True))
         )
         query, key = reading.normed(0, query), reading.normed(1, key)
-        query, key = (turn(x) for turn, x in zip(frame.turns, (query, key), strict=True))
+        turn_query, turn_key, bias = frame.turns
+        query, key = turn_query(query), turn_key(key)
         key, value = (self.repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
         size = reading.widths[0] if self.scaling == "model_root" else reading.head_dim
-        weights = self._weights(query @ key.mT * SCALES.get(self.scaling, SCALES[""])(size), mask)
+        scores = query @ key.mT * SCALES.get(self.scaling, SCALES[""])(size)
+        scores = scores if bias is unbiased else scores + bias(*scores.shape[-2:])
+        weights = self._weights(scores, mask)
         output = self.join((weights / size**0.5 if self.scaling == "scaled_after" else weights) @ value)
         output = reading.project(3, output) if self.projects_output else output
         return frame.leave(output.transpose(0, 1) if self.batch_second else output, inputs)
@@ -170,7 +179,6 @@ class Recipe:
 
 
 Mistake = tuple[str, dict[str, Any]]  # its name, and the fields of the recipe that it changes
-_NONE: Mistake = ("", {})
 # Into heads and back at once, since what a mistake is on the way in decides what the way back can be.
 _SPLITS: list[Mistake] = [
     ("view", {"split": _viewed}),
@@ -214,15 +222,16 @@ def outputs(
     hiding = _HIDING if mask is not None else [] if pattern is None else _HIDING_CAUSE
     last = [] if reading.output is None else _LAST
     stages = (_SPLITS, _SCALINGS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
-    every = [[_NONE, *stage] for stage in stages]
-    for mistakes in itertools.chain.from_iterable(with_mistakes(count, every) for count in counts):
-        names = tuple(name for name, _ in mistakes if name)
-        if "one_head" in names:  # of which head_dim and embed_dim are the same
-            names = tuple(name for name in names if name != "model_root")
-        changes = {field: value for _, change in mistakes for field, value in change.items()}
-        recipe = Recipe(reading, frame, **changes)
-        with contextlib.suppress(RuntimeError):
-            yield names, recipe, recipe.output(inputs, mask)
+    for count in counts:
+        for chosen in itertools.combinations(stages, count):
+            for mistakes in itertools.product(*chosen):
+                names = tuple(name for name, _ in mistakes)
+                if "one_head" in names:  # of which head_dim and embed_dim are the same
+                    names = tuple(name for name in names if name != "model_root")
+                changes = {field: value for _, change in mistakes for field, value in change.items()}
+                recipe = Recipe(reading, frame, **changes)
+                with contextlib.suppress(RuntimeError):
+                    yield names, recipe, recipe.output(inputs, mask)
 
 
 def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join: str) -> Case:

@@ -19,9 +19,9 @@ from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds import heads, modules
 from attention_clinic.kinds.attention import visible
 from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Examination, Form, forms
-from attention_clinic.kinds.heads import STILL, Frame, Inputs, Recipe, Turn, outputs, unchanged
+from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, Turns, unchanged
 from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
-from attention_clinic.kinds.positions import PAIRS, angles_of, tables_of
+from attention_clinic.kinds.positions import PAIRS, alibi, angles_of, tables_of
 from attention_clinic.same_weights import right_form
 from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial, call_text
@@ -62,7 +62,6 @@ class _Call(Case):
 
 Answer = tuple[_Call, Tensor]
 Match = tuple[Names, Recipe]  # what gives the module's output, and the mistakes in it
-Turns = tuple[Turn, Turn]
 
 
 class _Module(Examination):
@@ -241,17 +240,20 @@ class _Module(Examination):
         bases = [1e4] if self.given_turns else declared[:1] or [1e4, 5e5, 1e6]
         turns: list[tuple[Turns, Turns, Names]] = []
         if not (self.given_turns and depends):
-            meant = (_turn(bases[0], self.meant.rope),) * 2 if self.meant.rope else STILL
-            turns.append((STILL, meant, ("rotary_unturned",) if self.meant.rope else ()))
+            meant = _rotary(_turn(bases[0], self.meant.rope)) if self.meant.rope else heads.STILL
+            turns.append((heads.STILL, meant, ("rotary_unturned",) if self.meant.rope else ()))
         for base, pairs in product(bases, PAIRS):
             turn, back = _turn(base, pairs), _turn(base, pairs, -1)
-            right = (_turn(base, self.meant.rope or pairs),) * 2
+            right = _rotary(_turn(base, self.meant.rope or pairs))
             lacks = () if self.meant.rope in (None, pairs) else ("rotary_layout",)
-            turns += [((turn, turn), right, lacks)] if depends else []
+            turns += [(_rotary(turn), right, lacks)] if depends else []
             if base == bases[0]:  # turned queries alone do not show in the order of keys
-                turns.append(((turn, unchanged), right, ("rotary_queries_only",)))
-                turns += [((back, back), right, ("rotary_sign",))] if depends else []
-        return turns
+                turns.append(((turn, unchanged, heads.unbiased), right, ("rotary_queries_only",)))
+                turns += [(_rotary(back), right, ("rotary_sign",))] if depends else []
+        slopes = alibi(self.num_heads)
+        known: list[tuple[Names, Tensor]] = [((), slopes.expected), *slopes.mistakes()]
+        right = _alibi(slopes.expected)
+        return turns + [(_alibi(each), right, names) for names, each in known if depends]
 
     # ---- comparison
 
@@ -276,19 +278,22 @@ class _Module(Examination):
     ) -> Iterator[tuple[Tensor, Match]]:
         """What the module may give, the fewest mistakes first; the likeliest reading may have two."""
         declared = [reading for reading in self.readings if reading.is_declared]
-        usual = [frame for frame in frames if {*frame.names} <= {"causal_open"}]
-        hiding = [frame for frame in usual if frame.pattern is not None]
+        usual = [frame for frame in frames if {*frame.names} <= {"causal_open", "alibi_powers"}]
+        hiding = [each for each in usual if each.pattern and each.turns[2] is heads.unbiased]
         ways = product(WRONG_PATTERNS.items(), ("nan", "uniform", "zero"), hiding)
         wrong = [replace(frame, pattern=own, names=(name,), blind=row) for (name, own), row, frame in ways]
-        still = [frame for frame in usual if frame.turns is STILL]
+        # Positions that are biases, and mistaken ones.
+        off = [each for each in frames if each.turns[2] is not heads.unbiased and each not in usual]
+        others = [each for each in frames if each not in off]
+        still = [frame for frame in usual if frame.turns is heads.STILL]
         likely = declared[:1]
         rounds = [
-            (frames, declared, 0), (wrong, likely, 0), (usual, likely, 1), (still or usual, likely, 2),
+            (others, declared, 0), (wrong + off, likely, 0), (usual, likely, 1), (still or usual, likely, 2),
             (still or usual, declared[1:], 1), (wrong, likely, 1),
         ]  # fmt: skip
         for around, read, count in rounds[:num_rounds]:
             for frame, reading in product(around, read):
-                for names, recipe, output in outputs(reading, call.tensors, call.mask, frame, [count]):
+                for names, recipe, output in heads.outputs(reading, call.tensors, call.mask, frame, [count]):
                     yield output, ((*frame.names, *names), recipe)
 
     def findings(self) -> Iterator[Finding]:
@@ -413,11 +418,11 @@ class _Module(Examination):
 
     def _odd(self, call: _Call, result: Output, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
-        found = outputs(self.readings[0], call.tensors, call.mask, frames[0], [0, 1])
+        found = heads.outputs(self.readings[0], call.tensors, call.mask, frames[0], [0, 1])
         known = [(names, LAYOUTS[self.layout](output)) for names, _, output in found]
         expected = known[0][1] if known else torch.empty(0)
         finding = oddity(Case(call.inputs, expected, lambda: known), result)
-        ordered = any(each.turns is not STILL and not each.names for each in frames)
+        ordered = any(each.turns is not heads.STILL and not each.names for each in frames)
         mixes = self._leaks() or self._feels(lambda x: x[:, 0].add_(1), (slice(None), -1))
         is_known = self.twin or (modules.is_read(self.module) and mixes and not ordered and call.mask is None)
         if finding.name == "differs" and (not is_known or self.trial.exhausted):
@@ -491,6 +496,20 @@ class _Module(Examination):
             if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
                 return weights.detach().sum(dim=-1)
         return None
+
+
+def _rotary(turn: Turn) -> Turns:
+    """The same for queries and keys."""
+    return turn, turn, heads.unbiased
+
+
+def _alibi(slopes: Tensor) -> Turns:
+    """The farther a key is, the lower its score, by the slope of the head."""
+
+    def bias(queries: int, keys: int) -> Tensor:
+        return -slopes[:, None, None] * (torch.arange(queries)[:, None] - torch.arange(keys)).abs()
+
+    return unchanged, unchanged, bias
 
 
 def _turn(base: float, pairs: str, sign: int = 1) -> Turn:

@@ -1,8 +1,9 @@
-"""The kinds of code that the clinic knows, and what their findings count as: bugs, doubts or notes.
+"""The kinds of code that the clinic knows, and how far from them what is found is.
 
 To add a kind, write its roles in roles.toml and a function that makes its cases in a module of this package,
 and name both in `KINDS`; each new name of a mistake needs a sentence in sentences.toml, and in the languages
-of the course (its clinic.yml). Where cases are not enough, the module has a function that yields findings.
+of the course (its clinic.yml), and a row in findings.toml if it is a doubt or a note. Where cases are not
+enough, the module has a function that yields findings.
 """
 
 from __future__ import annotations
