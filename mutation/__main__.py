@@ -134,6 +134,7 @@ class Run:
     def record(self) -> None:
         """Find out which tests execute which lines, where that is not known yet."""
         files = sorted(self.group.tests.rglob("test_*.py"))
+        files = [each for each in files if self.options.tests in str(each)]
         self.files = [each for each in files if not each.name.startswith(self.group.left_out)]
         folder = self.kept / "tests"
         if missing := nearest.outdated(self.group.source, self.files, folder):
@@ -241,6 +242,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="as many mutants of each group, by chance")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", default="", help="only modules with this in their path")
+    parser.add_argument("--tests", default="", help="only files of tests with this in their path")
     parser.add_argument("--survivors", action="store_true", help="only those that survived the last time")
     parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests for each mutant")
     options = parser.parse_args()
