@@ -30,6 +30,7 @@ OPTIONS = [
     "-p",
     "no:xdist",
     "-q",
+    "--tb=native",  # the quickest, and it can tell of an exception that a timer raised
     "-W",
     "ignore::pytest.PytestAssertRewriteWarning",
 ]

@@ -67,16 +67,22 @@ class Recorder:
         }
         self.switch(item.nodeid)
         begun = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, 10 * self.most)
         try:
             return (yield)
         finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
             self.found[item.nodeid]["seconds"] = time.process_time() - begun
             self.spent[name] += time.process_time() - begun
             self.switch("")
             if nextitem is None or nextitem.path != item.path:
                 self.keep(item.path.relative_to(Path.cwd()))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        signal.setitimer(signal.ITIMER_PROF, 10 * self.most)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.found[report.nodeid]["good"] &= report.passed
