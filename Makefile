@@ -8,7 +8,7 @@ sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_chec
 PACKAGES := polyhead attention_clinic polyglot_book sphinx_polyglot polyhead_course
 BOOK := _config.yml _toc.yml $(call sources,book src)
 
-.PHONY: help environment wheels site .site serve pdf handouts docs pages lab test audit links renew notebooks translations sync mark check lint format fonts bench clean
+.PHONY: help environment wheels site .site serve pdf handouts docs pages lab test audit links renew notebooks translations sync mark check lint format fonts bench mutants clean
 
 help:                       ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -148,6 +148,10 @@ fonts: $(INSTALLED)         ## cut the figures' CJK fonts out of Noto Sans CJK (
 
 bench: $(MODEL)             ## measure seven ways to attend, generation, a language model; QUICK=1: less
 	@$(RUN) -m benchmarks $(if $(QUICK),--quick)
+
+# GROUP="polyhead figures", SAMPLE=100: so many mutants of each, by chance; OPTIONS="--only masks": see --help
+mutants: $(MODEL)           ## change the code in small ways: does a test notice? GROUP=polyhead, SAMPLE=100
+	@OMP_NUM_THREADS=1 $(RUN) -m mutation $(GROUP) $(if $(SAMPLE),--sample $(SAMPLE)) $(OPTIONS)
 
 clean:                      ## remove what was built; the environment stays
 	rm -rf _build

@@ -91,7 +91,7 @@ def test_the_built_pages_are_those_of_the_library(
 def test_every_name_that_a_chapter_uses_has_an_entry(book: Book, api: Api) -> None:
     missing = set()
     for chapter in read_all(book)[0].values():
-        trees = [tree for cell in chapter.code if (tree := _parsed(cell.source))]
+        trees = [tree for cell in chapter.cells if cell.kind == "code" and (tree := _parsed(cell.source))]
         imported = dict(_imported(trees))
         for node in (node for tree in trees for node in ast.walk(tree)):
             if isinstance(node, ast.Attribute) and (path := _path(node, imported)):

@@ -42,7 +42,7 @@ def test_every_chapter_can_be_taken_along(book: Book, site: Path) -> None:
         assert not [text for text in texts if ":::" in text or "{admonition}" in text]
         data = [out.data for cell in whole.cells for out in cell.get("outputs", []) if "data" in out]
         figures = [each for each in data if "data:image/svg+xml" in each.get("text/html", "")]
-        assert len(figures) == len([cell for cell in chapter.code if cell.alt])
+        assert len(figures) == len([cell for cell in chapter.cells if cell.kind == "code" and cell.alt])
         student = path.with_name(f"{path.stem}-student.ipynb")
         solutions = [cell.id for cell in chapter.cells if cell.id.startswith("solution-")]
         assert student.exists() == bool(solutions)

@@ -77,7 +77,8 @@ def test_comments_in_code_give_shapes_only(book: Book) -> None:
     told = [
         f"{chapter.file}#{cell.id}: {token.string}"
         for chapter in read_all(book)[0].values()
-        for cell in chapter.code
+        for cell in chapter.cells
+        if cell.kind == "code"
         for token in tokenize.generate_tokens(io.StringIO(cell.source).readline)
         if token.type == tokenize.COMMENT and not shape.fullmatch(token.string.removeprefix("#").strip())
     ]
@@ -88,7 +89,8 @@ def test_code_fits_into_the_column_beside_both_bars(book: Book) -> None:
     wide = [
         f"{chapter.file}#{cell.id}: {line.strip()}"
         for chapter in read_all(book)[0].values()
-        for cell in chapter.code
+        for cell in chapter.cells
+        if cell.kind == "code"
         for line in cell.source.splitlines()
         if len(line) > 82
     ]
