@@ -9,8 +9,6 @@ Every start of pytest imports this module. So it is outside of the package, whic
 names of the laws, `DECODER` of `attention_clinic.certificate`, as text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

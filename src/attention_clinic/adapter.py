@@ -1,7 +1,5 @@
 """Whole models of anybody's, called in one way: token ids, a mask and a cache in, all logits out."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools

@@ -1,7 +1,5 @@
 """Candidates, called by the roles of their arguments: by the usual names for them, else by position."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Set

@@ -1,7 +1,5 @@
 """One input with the right output and those of known mistakes, and what a candidate's output means."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ class Case:
             return ("all_nan",)
         return next((names for names, mistake in self.mistakes() if same(result, mistake)), None)
 
-    def seen_as(self, inputs: Mapping[str, Any], change: Callable[[Tensor], Tensor]) -> Case:
+    def seen_as(self, inputs: Mapping[str, Any], change: Callable[[Tensor], Tensor]) -> "Case":
         """The same with other inputs, and with outputs of another form."""
         return Case(inputs, change(self.expected), lambda: ((of, change(x)) for of, x in self.mistakes()))
 

@@ -1,7 +1,5 @@
 """Which laws a decoder keeps: as rows, as a table with date and versions, and as a badge."""
 
-from __future__ import annotations
-
 import datetime
 import platform
 import re

@@ -1,7 +1,5 @@
 """The command `attention-clinic`: what is wrong with the code that its owner names, as text or as JSON."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

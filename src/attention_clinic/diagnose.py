@@ -8,8 +8,6 @@ kind of which the candidate is right makes the `Diagnosis`, else the kind that e
 The kinds are in `kinds/table.py`, and so is what counts as a bug; the other modules there examine them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """What `diagnose` returns: the bugs that were found, each with the smallest input that shows it, in words."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 import tomllib

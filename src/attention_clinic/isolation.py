@@ -3,8 +3,6 @@
 Within one process neither a loop with a bare `except` nor a long call into C can be stopped for certain.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import json

@@ -11,8 +11,6 @@ Example:
     None
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

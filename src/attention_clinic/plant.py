@@ -1,7 +1,5 @@
 """Plants the bugs of the small decoders in a whole language model, which keeps its weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from functools import partial

@@ -1,7 +1,5 @@
 """Small decoders with one bug planted in each, and which law or comparison sees which of them."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Collection

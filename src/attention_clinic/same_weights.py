@@ -1,7 +1,5 @@
 """Parity: what a decoder of the book's own parts would give if every part were as the book has it."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import itertools

@@ -1,7 +1,5 @@
 """Copies of a module whose parameters anybody can draw again."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import inspect

@@ -1,7 +1,5 @@
 """A decoder small enough to read, with the parts of a modern one, in which the clinic plants its bugs."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any, ClassVar, NamedTuple
 
@@ -111,7 +109,7 @@ class SmallDecoder(nn.Module):
         logits: Tensor = self.logits(self.norm(x))
         return (logits, collected) if need_weights else logits
 
-    def decoder_of(self, layer_number: int) -> SmallDecoder:
+    def decoder_of(self, layer_number: int) -> "SmallDecoder":
         """The decoder whose methods compute a layer: a bug may be planted in some layers alone."""
         return self
 

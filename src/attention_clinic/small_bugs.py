@@ -2,8 +2,6 @@
 
 # ruff: noqa: D102  (the class says what its method does)
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import torch

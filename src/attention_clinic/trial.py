@@ -4,8 +4,6 @@ A candidate is anybody's code, called in the reader's own process, between two c
 call has a time limit, gets copies of its tensors, and leaves the process's settings as they were.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import io

@@ -1,7 +1,5 @@
 """The commands: `polyglot <command>`, or `python -m polyglot_book <command>`, run in the book's root."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Reads a chapter's text into a notebook whose cell ids are the chapter's own, and writes it back."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import hashlib
@@ -92,7 +90,7 @@ class Cell:
         """The text to translate: the prose, or the alternative text of a figure."""
         return self.source if self.kind == "markdown" else self.alt
 
-    def with_text(self, text: str) -> Cell:
+    def with_text(self, text: str) -> "Cell":
         """Return the cell with another text where it has one to translate."""
         if self.kind == "markdown":
             return replace(self, source=text)
@@ -100,7 +98,7 @@ class Cell:
         metadata["mystnb"]["image"]["alt"] = text
         return replace(self, metadata=metadata)
 
-    def marked(self, original: str) -> Cell:
+    def marked(self, original: str) -> "Cell":
         """Return the cell as translated from this text of the reference."""
         return replace(self, metadata={**self.metadata, "of": text_hash(original)})
 
@@ -143,7 +141,7 @@ class Chapter:
         """Return the text as jupytext writes it, which is the one form that chapters have."""
         return _to_myst(self.notebook(), self.metadata, LEXER)
 
-    def with_cells(self, cells: Iterable[Cell], reference: Chapter) -> str:
+    def with_cells(self, cells: Iterable[Cell], reference: "Chapter") -> str:
         """Return the text with other cells; those of before or of the reference stay as written."""
         if self.file.endswith(".ipynb"):
             return _notebook_with(cells, self.text or reference.text)

@@ -3,8 +3,6 @@
 In the notebooks it finds what nbval accepts: cells never executed, old text, bitmaps, output on stderr.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

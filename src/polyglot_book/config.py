@@ -1,7 +1,5 @@
 """Reads which languages a book has and where its parts are, from `_config.yml` and `polyglot.yml`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -212,7 +210,7 @@ class Book:
         return path.relative_to(self.root).as_posix()
 
     @classmethod
-    def load(cls, root: Path | str) -> Book:
+    def load(cls, root: Path | str) -> "Book":
         """Read `_config.yml` in `root`.
 
         Raises:

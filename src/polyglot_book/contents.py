@@ -1,7 +1,5 @@
 """Reads titles, prerequisites and exercises of a language's chapters, for pages that list them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, NamedTuple

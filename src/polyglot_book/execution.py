@@ -1,7 +1,5 @@
 """Executes one notebook in a new kernel of the running Python, so that two runs give equal bytes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

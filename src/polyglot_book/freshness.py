@@ -10,8 +10,6 @@ runs on this machine are in a file below `_build`, which may be lost. So is a fi
 it was last compared, so that only what has changed since then is parsed.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import hashlib
@@ -109,7 +107,7 @@ class Run:
     terms: tuple[str, ...] | None = None
 
     @classmethod
-    def parse(cls, line: str) -> list[Run]:
+    def parse(cls, line: str) -> list["Run"]:
         """Read a line of a file of runs; a line of anything else, such as a conflict marker, has none.
 
         >>> Run.parse('{"notebook": "ko/01-x", "inputs": "a1", "result": "b2", "terms": null}')

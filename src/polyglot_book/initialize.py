@@ -1,7 +1,5 @@
 """Makes a book in several languages of a book in one, and begins further languages: `polyglot init`."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

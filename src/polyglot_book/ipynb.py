@@ -1,7 +1,5 @@
 """Reads and writes notebook files, completely or not at all, and recognizes the kinds of their cells."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

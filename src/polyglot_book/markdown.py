@@ -1,7 +1,5 @@
 """Splits a cell's MyST Markdown into its prose and what must be the same in every language."""
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

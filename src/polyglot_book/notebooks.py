@@ -1,7 +1,5 @@
 """Makes the notebooks from the chapters' text; executes only those whose code or library changed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

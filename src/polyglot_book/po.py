@@ -4,8 +4,6 @@ An entry is a cell: `msgctxt` is its page and id, `msgid` the reference's text; 
 comes back has the hash of its `msgid`, so it is stale where the reference has changed since.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO, StringIO
 from pathlib import Path

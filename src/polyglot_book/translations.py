@@ -5,8 +5,6 @@ A translated cell has in its header, as `of`, the hash of the reference's text t
 A cell with the language's `untranslated` note waits for its translation, and cannot be marked.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize

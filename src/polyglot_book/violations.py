@@ -1,7 +1,5 @@
 """What a check reports: the file, the cell, the problem and the remedy; as lines, JSON and annotations."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import asdict, dataclass

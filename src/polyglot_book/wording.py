@@ -1,7 +1,5 @@
 """Reads the terminology, checks the words of translations: English text, script, forms to avoid, names."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator

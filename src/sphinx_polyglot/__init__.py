@@ -17,8 +17,6 @@ the interface, `prose.py` has quotation marks and the search; `internals.py` cha
 setting for it.
 """
 
-from __future__ import annotations
-
 import zlib
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ the nodes of the cells. The anchors are no Sphinx labels: labels are global, and
 ids.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

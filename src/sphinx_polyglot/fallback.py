@@ -4,8 +4,6 @@ Such a page has its language's address, sidebar and interface, a note above the 
 other pages refer to. Files that it names, such as images, are those of the reference language.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

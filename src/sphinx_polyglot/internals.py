@@ -3,8 +3,6 @@
 They are why the versions of these packages are pinned: check them first when one is raised.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec

@@ -5,8 +5,6 @@ own data of every domain, which is in use while a page of the language is read, 
 between, the data of the reference language are in use: these are what Sphinx merges, checks and publishes.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 The counterparts are in the language switcher for readers, and in `sitemap.xml` for search engines.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages of a book: their languages, counterparts, sources, and addresses on the published site."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Container
@@ -39,7 +37,7 @@ class Pages:
     root: str = ""
 
     @classmethod
-    def from_config(cls, config: Config) -> Pages:
+    def from_config(cls, config: Config) -> "Pages":
         """Read Sphinx's configuration, once."""
         if "_polyglot_pages" not in vars(config):
             try:

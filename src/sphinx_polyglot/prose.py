@@ -1,7 +1,5 @@
 """Treats the words of a page by its language: its quotation marks, and the search of Sphinx."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import pairwise

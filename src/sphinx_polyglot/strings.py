@@ -1,7 +1,5 @@
 """Translates the words of the interface into the language of the page that is being read or written."""
 
-from __future__ import annotations
-
 import gettext
 import json
 from collections.abc import Iterable, Iterator

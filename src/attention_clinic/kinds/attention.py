@@ -1,7 +1,5 @@
 """Scaled dot-product attention: what each mistake computes, alone and together with others."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence

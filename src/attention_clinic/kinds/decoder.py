@@ -1,7 +1,5 @@
 """Decoders and encoders, token ids to logits: which laws they break, and which bug breaks them so."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence

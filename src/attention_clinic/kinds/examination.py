@@ -3,8 +3,6 @@
 How masks are handed over, and which tokens see which without one, are conventions, not to be blamed.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

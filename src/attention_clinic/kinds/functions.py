@@ -1,7 +1,5 @@
 """Functions of tensors: the softmax of scores, and heads in the batch, apart, joined or repeated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

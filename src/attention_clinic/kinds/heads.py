@@ -1,7 +1,5 @@
 """Multi-head attention from its projections, with the mistakes that people make; as functions of matrices."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Layers of encoders and decoders: what is added to what, in which norms, and the parts themselves."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Iterator

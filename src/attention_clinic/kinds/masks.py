@@ -1,7 +1,5 @@
 """Functions that make a mask: causal, of tokens after cached ones, of a window, of padding, of documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

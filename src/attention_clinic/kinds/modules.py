@@ -4,8 +4,6 @@ Names of parameters say which reading is tried first, never what is wrong: a rea
 module gives follows from it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
@@ -39,7 +37,7 @@ class Linear(NamedTuple):
         """What the layer makes of x."""
         return x @ self.weight + self.bias
 
-    def features(self, columns: Tensor) -> Linear:
+    def features(self, columns: Tensor) -> "Linear":
         """The layer of these columns alone."""
         return Linear(self.weight[:, columns], self.bias[columns])
 

@@ -1,7 +1,5 @@
 """Multi-head attention as a module, a class that makes one, or a function of tokens and matrices."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Norms of tokens, RMSNorm and layer norm: functions, and modules with parameters of their own."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from functools import partial

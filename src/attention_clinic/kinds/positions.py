@@ -1,7 +1,5 @@
 """Positions: rotary ones, sinusoidal ones, ALiBi's slopes, and T5's buckets of distances."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

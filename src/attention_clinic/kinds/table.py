@@ -6,8 +6,6 @@ of the course (its clinic.yml), and a row in findings.toml if it is a doubt or a
 enough, the module has a function that yields findings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple

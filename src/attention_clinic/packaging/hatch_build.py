@@ -4,8 +4,6 @@ Pytest imports plugins at every start, and the package imports torch, so the plu
 repository above this folder, in a source distribution in it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ The site is built from the stored notebooks, and the tests compare these; the co
 `python -m polyhead_course.handouts.copies` copies all of them to `lab/`, to work in.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import re

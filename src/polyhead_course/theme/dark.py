@@ -1,7 +1,5 @@
 """The colours of a figure on a dark page: light cells become dark, and the words on them light."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

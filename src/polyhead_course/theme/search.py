@@ -4,8 +4,6 @@ An index is the text of the sections, and what is known of readers' words: which
 nothing. `static/ranking.js` splits texts and queries in one way, and finds the sections that answer.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

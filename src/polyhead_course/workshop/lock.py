@@ -1,7 +1,5 @@
 """Runs one command at a time: `python -m polyhead_course.workshop.lock FILE COMMAND …` waits for FILE."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sys

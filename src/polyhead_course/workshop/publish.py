@@ -1,7 +1,5 @@
 """Replaces a site in one step: `python -m polyhead_course.workshop.publish BUILT FILE ... SITE`."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The heads of SmolLM2 by kind: the reader chooses a head and a text, and switches a kind of head off."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """A Transformer that writes words backwards: the reader points at a letter, and changes the memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

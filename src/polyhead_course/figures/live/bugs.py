@@ -1,7 +1,5 @@
 """The matrix of bugs and probes: the reader chooses a decoder and sees which outputs each probe moves."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 

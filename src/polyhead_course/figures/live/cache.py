@@ -1,7 +1,5 @@
 """The cache of a model, by layers, heads and length, as four kinds of attention would hold it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from polyhead.checked import Size, checked

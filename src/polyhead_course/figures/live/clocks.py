@@ -1,7 +1,5 @@
 """Two clocks of rotary positions: the reader moves query and key, apart or together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Two heads that copy: the reader repeats a part of a word, points at letters, and switches heads off."""
 
-from __future__ import annotations
-
 import torch
 
 from polyhead.heads import ablate, all_heads

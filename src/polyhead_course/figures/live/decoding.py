@@ -1,7 +1,5 @@
 """Decoding step by step: the keys that each step computes, those from the cache, and what that saves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """The output of every interactive figure: a picture, and the tensors that its script reads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The output of one query in the hull of the values, by its scores, the temperature and the scaling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from jaxtyping import Float

@@ -1,7 +1,5 @@
 """A mask that the reader changes, the weights that it leaves, and the weights of a row without any key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """The path of one number into the heads and back, with the arithmetic of its indices."""
 
-from __future__ import annotations
-
 from jaxtyping import Float
 from torch import Tensor
 

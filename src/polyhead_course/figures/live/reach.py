@@ -1,7 +1,5 @@
 """Whom a token reaches: which outputs depend on it after each layer, with one mask or another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Speculative decoding of one token: what of the draft is accepted, and what is drawn in its place."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Stacks of layers, of which the reader switches the residual off and moves the norm."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The date translator in the page: the reader types a date, chooses a layer, and switches heads off."""
 
-from __future__ import annotations
-
 from polyhead.checked import checked
 from polyhead.heads.removal import all_heads, attentions
 from polyhead_course.figures import plots

@@ -1,7 +1,5 @@
 """What one row of weights can collect of two numbers, and what two rows can."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from jaxtyping import Float

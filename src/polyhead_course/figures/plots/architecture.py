@@ -1,7 +1,5 @@
 """The whole Transformer: encoder and decoder with every sublayer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes

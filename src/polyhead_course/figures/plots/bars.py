@@ -1,7 +1,5 @@
 """Bars: weights and probabilities of tokens, and the memory of caches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

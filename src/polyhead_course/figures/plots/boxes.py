@@ -1,7 +1,5 @@
 """Boxes and arrows: what the pictures of layers and of tokens are drawn with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """Charts: axes with a title and labels, and the parts that several of them have."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Curves: gradients, scores, activations, heads that are off, and what attention costs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The style, the fonts and the reproducible SVG output that all figures share."""
 
-from __future__ import annotations
-
 import functools
 import io
 import threading

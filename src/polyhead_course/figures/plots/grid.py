@@ -1,7 +1,5 @@
 """Grids of cells: every matrix and every mask in a figure is one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Heads: where each number goes when they are split, how their outputs are joined, where they look."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layers as boxes and arrows: how heads are joined, the residual path, and what each sublayer adds to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes

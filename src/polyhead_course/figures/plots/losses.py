@@ -1,7 +1,5 @@
 """Losses and learning rates against the steps of a training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Masks as small coloured squares: which query sees which key, in which use, and since when."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 `@plot` checks a function's arguments, and turns the `Figure` that it returns into a `Drawing`, which is SVG.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Modern decoders: two blocks side by side, what a cache holds, and attention read in tiles."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Values as points: where their weighted sums can be, and where not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Positions as pictures: waves, shuffled tokens, turned vectors, scores, and longer texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

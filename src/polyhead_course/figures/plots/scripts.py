@@ -1,7 +1,5 @@
 """Numbers above and below the line, as in 10⁻² and u₁: a figure's texts have no other typesetting."""
 
-from __future__ import annotations
-
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SUBSCRIPT = str.maketrans("-0123456789", "₋₀₁₂₃₄₅₆₇₈₉")
 

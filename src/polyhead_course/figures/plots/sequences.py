@@ -1,7 +1,5 @@
 """Tokens in boxes: paths between them, targets, generation step by step, the tree of a beam search."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 
