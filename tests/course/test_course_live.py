@@ -455,11 +455,13 @@ ATLAS = """async states => {
   };
   const share = (tile) => parseFloat(tile.style.getPropertyValue("--live-share"));
   const shown = [];
-  for (const { layer, head, text, kind, row } of states) {
+  for (const { layer, head, text, kind, row, tokens } of states) {
     choose(texts, text);
     choose(kinds, kind);
     heads[head][layer].click();
-    await new Promise((done) => setTimeout(done, 100));
+    const end = performance.now() + 5000;
+    do await new Promise((done) => setTimeout(done, 100));
+    while (all(".live-look").length !== tokens && performance.now() < end);
     all(".live-look button")[row].click();
     await new Promise((done) => setTimeout(done));
     shown.push({
@@ -488,6 +490,9 @@ def test_the_atlas_shows_the_weights_that_polyhead_computes(window: Browser, add
             }
             for _ in range(STATES // 4)
         ]  # fmt: skip
+        for state in states:
+            text = data["texts"][state["text"]]["text"]
+            state["tokens"] = len(model.tokenizer.encode(text).ids)
         shown = seen.page.evaluate(ATLAS, states)
         assert seen.problems() == []
     weights = []
