@@ -174,6 +174,8 @@ def _pages(value: Any) -> Iterator[str]:
 def _page_links(book: Book) -> Iterator[Violation]:
     """Find the links to a chapter that the language lacks."""
     present = {code: stems(book, code) for code in book.languages}
+    for language in filter(lambda each: each.partial, book.translations):
+        present[language.code] = present[book.reference.code]
     for code, chapter, cell, _ in finished_cells(book):
         links = parse_cell(cell.source, code, book.extensions).links if cell.kind == "markdown" else ()
         here = (book.root / chapter.file).parent

@@ -92,6 +92,7 @@ class Language:
         title: The book's title in this language.
         tagline: One optional sentence about the book in this language.
         untranslated: The note at a text that waits for its translation into this language.
+        partial: Whether it may lack chapters and terms, in whose place are the reference's.
     """
 
     code: str
@@ -100,6 +101,7 @@ class Language:
     title: str
     tagline: str = ""
     untranslated: str = "This part is not translated yet."
+    partial: bool = False
 
     @property
     def slug(self) -> str:

@@ -156,7 +156,7 @@ def check_translations(book: Book) -> list[Violation]:
         for code, language in book.languages.items():
             file, chapter = book.relative(book.chapter_file(code, stem)), chapters.get((code, stem))
             if chapter is None:
-                if original is not None and file not in unreadable:
+                if original is not None and not language.partial and file not in unreadable:
                     violations.append(Violation(file, "", "the chapter is missing", _RUN_SYNC))
                 continue
             if not book.in_place:
@@ -270,7 +270,8 @@ def sync(book: Book, report: Reporter = print) -> None:
     if violations:
         raise ValueError("\n".join(map(str, violations)))
     for (code, stem), original in list(chapters.items()):
-        for language in book.translations if code == book.reference.code else ():
+        complete = (each for each in book.translations if not each.partial)
+        for language in complete if code == book.reference.code else ():
             file = book.relative(book.chapter_file(language.code, stem))
             chapters.setdefault((language.code, stem), Chapter(file, "", (), original.metadata))
     for (code, stem), chapter in chapters.items():

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import combining, normalize
 
 import opencc
 import yaml
@@ -91,11 +92,12 @@ def _pattern(form: str) -> re.Pattern[str]:
     return re.compile(before + words + after, re.IGNORECASE)
 
 
-def _schema(codes: Iterable[str]) -> dict[str, Any]:
-    """Return the schema of a terminology in these languages."""
+def _schema(book: Book) -> dict[str, Any]:
+    """Return the schema of a terminology in the book's languages."""
     schema = load_schema("terms")
+    complete = [code for code, language in book.languages.items() if not language.partial]
     for name, key in (("language", "enum"), ("texts", "required"), ("term", "required")):
-        schema["$defs"][name][key] = [*codes]
+        schema["$defs"][name][key] = complete if key == "required" else [*book.languages]
     return schema
 
 
@@ -110,7 +112,7 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
         return terms, []
     try:
         document = named(yaml.safe_load(book.terms.read_text(encoding="utf-8")))
-        wrong = problems(document, _schema(book.languages))
+        wrong = problems(document, _schema(book))
     except FileNotFoundError:
         wrong = ["no such file"]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -120,22 +122,27 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
             f"terms: {key}: {entry[code]!r} is to be written and to be avoided"
             for key, entry in document.get("terms", {}).items()
             for code, forms in entry.get("avoid", {}).items()
-            if entry[code] in forms
+            if entry.get(code) in forms
         ]
     if wrong:
         return terms, [Violation(book.relative(book.terms), "", each, "correct it") for each in wrong]
     terms.wording = document.get("wording", {})
     for entry in document.get("terms", {}).values():
         name = entry[book.reference.code]
-        for code in book.languages:
+        for code in book.languages.keys() & entry:
             terms.permitted.setdefault(code, []).append(entry[code])
             forms = entry.get("avoid", {}).get(code, [])
             terms.avoid.setdefault(code, {}).update(dict.fromkeys(forms, entry[code]))
             # One character is a word only in its sentence, which a machine does not read.
             glossed = entry.get("gloss", True) and len(entry[code]) > 1
-            if glossed and entry[code].casefold() != name.casefold():
+            if glossed and _letters(entry[code]) != _letters(name):
                 terms.gloss.setdefault(code, {})[entry[code]] = name
     return terms, []
+
+
+def _letters(word: str) -> str:
+    """Return a word without accents and capitals: température needs no English name."""
+    return "".join(char for char in normalize("NFKD", word.casefold()) if not combining(char))
 
 
 def check_wording(book: Book) -> list[Violation]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from matplotlib import get_data_path
 from PIL import Image, ImageDraw, ImageFont
 from sphinx.application import Sphinx
 
@@ -116,8 +117,10 @@ def _draw(language: Language, icon: Path | None) -> Image.Image:
     if icon:
         with Image.open(icon) as picture:
             image.paste(picture.convert("RGB").resize((100, 100)), (_MARGIN, _MARGIN))
-    # Each of our fonts has the Latin letters too.
-    font = path_of(language.code if language.code in FONTS else next(iter(FONTS)))
+    # Each of our fonts has the letters of English too; matplotlib's own has other alphabets.
+    own = language.code in FONTS or f"{language.title}{language.tagline}".isascii()
+    other = Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
+    font = path_of(language.code if language.code in FONTS else next(iter(FONTS))) if own else other
     for text, size, height, color in (
         (language.title, 120, 250, "#14181e"),
         (language.tagline, 48, 440, "#48566b"),

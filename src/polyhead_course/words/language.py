@@ -5,24 +5,22 @@ import functools
 import os
 from html import escape
 from importlib import resources
-from typing import Any, Literal, get_args
+from typing import Any
 
 import yaml
 
 from attention_clinic.diagnosis import SENTENCES
 from polyhead.checked import checked
 
-Language = Literal["en", "zh-TW", "zh-CN", "ko"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-_current: Language = "en"
+_current = "en"
 
 
 @checked
-def set_language(code: Language) -> None:
+def set_language(code: str) -> None:
     """Choose the language of figures, checks and the glossary; every chapter's first cell does.
 
-    The choice is one for the whole process, in all its threads.
+    A language has a label `language.<code>` in `terms.yml`; what it lacks there is English. The choice is one
+    for the whole process, in all its threads.
 
     >>> set_language("ko")
     >>> text("score")
@@ -33,10 +31,12 @@ def set_language(code: Language) -> None:
         ValueError: there is no such language.
     """
     global _current
+    if code not in _languages():
+        raise ValueError(f"code must be one of {', '.join(map(repr, _languages()))}, got {code!r}")
     _current = code
 
 
-def get_language() -> Language:
+def get_language() -> str:
     """Return the code of the chosen language; "en" until `set_language` is called.
 
     >>> get_language()
@@ -54,17 +54,21 @@ def text(key: str, **values: object) -> str:
     Raises:
         ValueError: there is no such key; the message names similar ones.
     """
-    terms, entry = _read_terms(), None
+    terms = _read_terms()
     for section in ("labels", "terms"):  # a label wins over a term
-        if entry is None:
-            _record(f"{section}/{key}/{_current}")
-            entry = terms[section].get(key)
-    if entry is None:
-        _record("")
-        near = difflib.get_close_matches(str(key), [*terms["labels"], *terms["terms"]])
-        raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}; near it: {near}")
-    phrase: str = entry[_current]
-    return phrase.format(**values) if values else phrase
+        _record(f"{section}/{key}/{_current}")
+        if entry := terms[section].get(key):
+            if _current not in entry:
+                _record(f"{section}/{key}/en")
+            phrase = _phrase(entry, _current)
+            return phrase.format(**values) if values else phrase
+    _record("")
+    near = difflib.get_close_matches(str(key), [*terms["labels"], *terms["terms"]])
+    raise ValueError(f"key must be one of terms.yml's labels or terms, got {key!r}; near it: {near}")
+
+
+def _phrase(entry: dict[str, str], code: str) -> str:
+    return entry.get(code, entry["en"])
 
 
 def sentence() -> list[str]:
@@ -110,8 +114,18 @@ def _read_terms() -> dict[str, dict[str, Any]]:
 
 def _read(name: str) -> dict[str, dict[str, Any]]:
     source = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    content: dict[str, dict[str, Any]] = yaml.safe_load(source)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # not every PyYAML has the fast one
+    content: dict[str, dict[str, Any]] = yaml.load(source, loader)
     return content
+
+
+def _languages() -> list[str]:
+    return [key.removeprefix(_NAME) for key in _read_terms()["labels"] if key.startswith(_NAME)]
+
+
+_NAME = "language."
+# Those that every term has; a partial language has some.
+LANGUAGES = [code for code in _languages() if all(code in term for term in _read_terms()["terms"].values())]
 
 
 class Glossary:
@@ -132,7 +146,7 @@ class Glossary:
 
     def __repr__(self) -> str:
         """The terms alone, one a line, for a terminal."""
-        return "\n".join(" | ".join(str(term[code]) for code in self.order) for term in self.rows)
+        return "\n".join(" | ".join(_phrase(term, code) for code in self.order) for term in self.rows)
 
     def _repr_markdown_(self) -> str:
         """The table that a notebook and the site show."""
@@ -140,11 +154,11 @@ class Glossary:
         _record("labels")
         labels = _read_terms()["labels"]
         keys = (f"language.{own}", "meaning", *(f"language.{code}" for code in others))
-        lines = [[labels[key][own] for key in keys], ["---"] * len(keys)]
+        lines = [[_phrase(labels[key], own) for key in keys], ["---"] * len(keys)]
         for term in self.rows:
             # The language of each word, for fonts: the same character has two forms in zh-TW and zh-CN.
             foreign = [f'<span lang="{code}">{_cell(term[code])}</span>' for code in others]
-            lines.append([f"**{_cell(term[own])}**", _cell(term["means"][own]), *foreign])
+            lines.append([f"**{_cell(_phrase(term, own))}**", _cell(_phrase(term["means"], own)), *foreign])
         return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

@@ -27,18 +27,18 @@ _NAMES = {
 def translator(date: str, to: Target | None = None) -> Explorable:
     """The cross-attention of one date's translation, in which the reader translates other dates.
 
-    An English reader can choose among `TARGETS`.
+    A reader whose language is none of `TARGETS` can choose among them.
 
     Args:
         date: An English date, as `polyhead_course.models.translation` reads it.
-        to: The target language; by default the reader's, for an English reader the first of `TARGETS`.
+        to: The target language; by default the reader's, else the first of `TARGETS`.
 
     >>> figure = translator("Friday, November 20, 2026", to="ko")
     >>> "".join(figure.data["target_tokens"])
     '2026년 11월 20일 금요일'
     """
-    own = get_language()
-    targets = list(TARGETS) if own == "en" else [to or own]
+    own = next((each for each in TARGETS if each == get_language()), None)
+    targets = [to or own] if own else list(TARGETS)
     shown = translate(date, to or targets[0])
     model = load_translator().model
     return Explorable(

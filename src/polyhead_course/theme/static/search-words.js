@@ -21,7 +21,8 @@ const read = (run) => {
   if (!runs.has(run)) {
     const kind = /^[가-힣]/.test(run) ? "hangul" : /^\p{Script=Han}/u.test(run) ? "han" : /^[√∞]/.test(run) ? "sign" : "latin";
     runs.set(run, (kind === "latin" ? run.split(CAMEL) : [run]).map((part) => {
-      const plain = part.normalize("NFKC").toLowerCase();
+      // With accents or without: requête, requete.
+      const plain = (kind === "latin" ? part.normalize("NFKD").replace(/\p{M}+/gu, "") : part.normalize("NFKC")).toLowerCase();
       return { kind, plain, unit: kind === "latin" ? stem(plain) : part, length: part.length };
     }));
   }
