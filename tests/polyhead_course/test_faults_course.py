@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
+import os
 import random
 import resource
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -27,7 +32,7 @@ from polyhead_course.workshop.publish import publish as publish_site
 
 # ---- the site's copy
 
-FILES = 100
+FILES = 40
 _FORK = multiprocessing.get_context("fork")
 
 
@@ -61,7 +66,7 @@ def test_killed_at_random_moments_the_site_is_whole_and_the_next_copy_leaves_not
     publish_site(built, [], site)
     took, moments = time.perf_counter() - began, random.Random(27)
     last = "0"
-    for number in range(1, 11):
+    for number in range(1, 7):
         lay_out(built, str(number))
         process = _FORK.Process(target=publish_site, args=(built, [], site))
         process.start()
@@ -74,7 +79,44 @@ def test_killed_at_random_moments_the_site_is_whole_and_the_next_copy_leaves_not
         assert shown[0] in (last, str(number)), "neither the site of before nor the new one"
         last = shown[0]
     publish_site(built, [], site)
-    assert {*read(site)} == {"10"}
+    assert {*read(site)} == {"6"}
+    assert {path.name for path in tmp_path.iterdir()} == {"built", "html"}
+
+
+def die_at_line(number: int, built: Path, site: Path) -> None:
+    """Publish, but end without a word before so many lines of the program."""
+    left = number
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != publish.__file__:
+            return None
+        left -= event == "line"
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    sys.settrace(trace)
+    publish_site(built, [], site)
+
+
+def test_killed_before_any_line_of_its_program_the_site_is_whole(tmp_path: Path) -> None:
+    built, site = tmp_path / "built", tmp_path / "html"
+    lay_out(built, "0")
+    publish_site(built, [], site)
+    killed = 0
+    for number in range(1, 40):
+        lay_out(built, str(number))
+        process = _FORK.Process(target=die_at_line, args=(number, built, site))
+        process.start()
+        process.join()
+        shown = read(site)
+        assert (len(shown), len({*shown})) == (FILES, 1), f"killed at line {number}"
+        if process.exitcode == 0:
+            break
+        killed += 1
+    assert killed >= 10
+    assert {*read(site)} == {str(number)}
     assert {path.name for path in tmp_path.iterdir()} == {"built", "html"}
 
 
