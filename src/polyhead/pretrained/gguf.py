@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -105,7 +106,6 @@ def read_gguf(path: str | os.PathLike[str], dtype: torch.dtype = torch.float32) 
 
 
 def _open(path: Path) -> "GGUFReader":
-    import numpy as np
     from gguf import GGUFReader
 
     class Reader(GGUFReader):
@@ -122,9 +122,12 @@ def _open(path: Path) -> "GGUFReader":
     if not path.is_file():
         raise FileNotFoundError(f"path must be a GGUF file, got {path}")
     try:
-        with np.errstate(over="raise"):  # offsets beyond 2**64 would lie in the file again
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "error", RuntimeWarning
+            )  # an offset beyond 2**64 would be in the file again
             return Reader(path)
-    except (ValueError, KeyError, IndexError, ArithmeticError, RecursionError) as error:
+    except (ValueError, KeyError, IndexError, OverflowError, RecursionError, RuntimeWarning) as error:
         raise ValueError(f"{path} must be a GGUF file: {error}") from error
 
 
