@@ -163,6 +163,13 @@ def write(options: argparse.Namespace) -> None:
     print(*writer.write(options.language, options.count, generator=generator, **sampling), sep="\n")
 
 
+def seed(text: str) -> int:
+    """Convert an argument to a number that torch takes as a seed."""
+    if not -(2**63) <= int(text) < 2**64:
+        raise argparse.ArgumentTypeError(f"must be from -2**63 to 2**64 - 1, got {text}")
+    return int(text)
+
+
 def measure(options: argparse.Namespace) -> None:
     """Print a row of measurements for each language, and one for all together."""
     writer = NameWriter(options.checkpoint)
@@ -189,7 +196,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument("--temperature", type=float, default=1.0)
     command.add_argument("--top-k", type=int)
     command.add_argument("--top-p", type=float)
-    command.add_argument("--seed", type=int, help="the same names each time")
+    command.add_argument("--seed", type=seed, help="the same names each time")
     command.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
     command.set_defaults(run=write)
 

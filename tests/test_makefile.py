@@ -118,7 +118,7 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "a folder")
+    return Project(tmp_path / "it's a 空 folder")
 
 
 def new_environment(commands: list[str]) -> bool:
@@ -152,6 +152,14 @@ def test_an_environment_that_was_moved_or_whose_python_was_replaced_is_made_anew
     python.symlink_to(project.root / "python3.12")
     assert new_environment(project.make("environment")[2])
     assert project.make("environment")[2] == []
+
+
+def test_by_a_symbolic_link_it_is_the_same_folder(project: Project) -> None:
+    project.make("site")
+    link = project.root.with_name("link")
+    link.symlink_to(project.root)
+    project.root = link
+    assert project.make("site")[2] == []
 
 
 def test_without_a_python_that_fits_one_line_says_what_is_needed(project: Project) -> None:

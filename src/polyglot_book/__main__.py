@@ -1,6 +1,7 @@
 """The commands: `polyglot <command>`, or `python -m polyglot_book <command>`, run in the book's root."""
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -131,6 +132,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 1 where something is wrong with the book.
     """
+    for stream in (sys.stdout, sys.stderr):  # a locale such as C may have no letters but ASCII's
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return 0 if _run(_arguments(argv)) else 1
     except (ValueError, OSError) as error:

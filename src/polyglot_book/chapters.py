@@ -311,7 +311,8 @@ def read_chapter(book: Book, path: Path) -> Chapter:
     try:
         return parse_chapter(path.read_bytes().decode(), file)
     except UnicodeDecodeError as error:
-        raise ChapterError(file, 1, f"not UTF-8: {error}", "save it as UTF-8") from None
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ChapterError(file, line, f"not UTF-8: {error}", "save it as UTF-8") from None
 
 
 def stems(book: Book, code: str) -> list[str]:

@@ -134,7 +134,7 @@ def _toc_entries(book: Book) -> Iterator[Violation]:
         return
     try:
         entries = toc_pages(path)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         yield Violation(path.name, "", f"not valid YAML: {' '.join(str(error).split())}", "correct it")
         return
     chapters = [join(book.folder, code, stem) for code in book.languages for stem in stems(book, code)]

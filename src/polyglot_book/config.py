@@ -61,7 +61,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """
     try:
         document = named(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(document, dict):
         raise ConfigError(f"{path}: expected `key: value`, got {document!r}")

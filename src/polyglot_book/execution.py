@@ -24,6 +24,8 @@ PATIENCE = 60.0  # seconds after which a cell counts as slow
 TERMS_VARIABLE = "POLYGLOT_TERMS"
 # One thread, because sums of floats differ with the number of threads.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+# A reader's figures have none of the settings in the matplotlibrc of whoever executes them.
+ENVIRONMENT |= {"MATPLOTLIBRC": os.devnull}
 # Figures must go where a reader's go, into the cell; warnings must come as a reader sees them.
 _REMOVED = ("MPLBACKEND", "PYTHONWARNINGS")
 # Otherwise every kernel warns on stderr that it talks to this process unencrypted.

@@ -118,8 +118,9 @@ class Run:
         try:
             fields = json.loads(line)
             terms = fields.pop("terms", None)
-            return [cls(**fields, terms=None if terms is None else tuple(terms))]
-        except (ValueError, TypeError, AttributeError):
+            run = cls(**fields, terms=None if terms is None else tuple(terms))
+            return [run] if hash(run) else []
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return []
 
     def __str__(self) -> str:
@@ -226,13 +227,14 @@ class Verified:
     def __init__(self, book: Book) -> None:
         self._path = book.root / VERIFIED
         try:
-            self._hashes = dict(json.loads(self._path.read_bytes()))
-        except (OSError, ValueError, TypeError):  # it may be lost
+            hashes = dict(json.loads(self._path.read_bytes()))
+            self._hashes = {name: tuple(each) for name, each in hashes.items()}
+        except (OSError, ValueError, TypeError, RecursionError):  # it may be lost
             self._hashes = {}
 
     def has(self, notebook: str, *hashes: str) -> bool:
         """Return whether a notebook was up to date with this hash of inputs, and with this one of files."""
-        return bool(hashes == tuple(self._hashes.get(notebook, ()))[: len(hashes)])
+        return bool(hashes == self._hashes.get(notebook, ())[: len(hashes)])
 
     def write(self, found: Mapping[str, Sequence[str]]) -> None:
         """Add what a comparison has found."""

@@ -115,7 +115,7 @@ def read_terms(book: Book) -> tuple[Terms, list[Violation]]:
         wrong = problems(document, _schema(book))
     except FileNotFoundError:
         wrong = ["no such file"]
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         wrong = [f"not valid YAML: {' '.join(str(error).split())}"]
     if not wrong:
         wrong = [

@@ -151,10 +151,10 @@ def _parse(path: str | Path, data: bytes) -> Checkpoint:
     try:
         tensors = safetensors.torch.load(data)
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-        facts, shared = json.loads(header["facts"]), json.loads(header["shared"])
-    except (safetensors.SafetensorError, KeyError, ValueError) as error:
+        facts, shared = dict(json.loads(header["facts"])), dict(json.loads(header["shared"]))
+        return Checkpoint(tensors | {name: tensors[other] for name, other in shared.items()}, facts)
+    except (safetensors.SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"path must be a file that `save` wrote, got {path}: {error!r}") from error
-    return Checkpoint(tensors | {name: tensors[other] for name, other in shared.items()}, facts)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -166,5 +166,7 @@ def _write(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
+    except OSError as error:  # that of a full disk names no file
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         unfinished.unlink(missing_ok=True)

@@ -43,7 +43,7 @@ def next_token_probs(
     ranked, order = probs.sort(dim=-1, descending=True, stable=True)
     if top_k is not None:
         ranks = torch.arange(ranked.shape[-1], device=ranked.device)
-        ranked = ranked.masked_fill(ranks >= top_k, 0.0)
+        ranked = ranked.masked_fill(ranks >= min(top_k, len(ranks)), 0.0)
         ranked = ranked / ranked.sum(dim=-1, keepdim=True)
     if top_p is not None and top_p < 1:  # at 1, rounded sums would cut off the last ones
         before = ranked.cumsum(dim=-1) - ranked  # the probability of all that rank higher

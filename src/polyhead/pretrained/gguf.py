@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,11 +95,14 @@ def read_gguf(path: str | os.PathLike[str], dtype: torch.dtype = torch.float32) 
     if dtype not in (torch.float32, torch.bfloat16):
         raise ValueError(f"dtype must be torch.float32 or torch.bfloat16, got {dtype}")
     reader = _open(Path(path))
-    values = {name: field.contents() for name, field in reader.fields.items()}
-    config = _config(values, {tensor.name for tensor in reader.tensors})
-    tokenizer = _tokenizer(values)
-    config["vocab_size"] = tokenizer.get_vocab_size()
-    return GGUF(dict(_weights(reader, config, dtype)), config, tokenizer)
+    try:
+        values = {name: field.contents() for name, field in reader.fields.items()}
+        config = _config(values, {tensor.name for tensor in reader.tensors})
+        tokenizer = _tokenizer(values)
+        config["vocab_size"] = tokenizer.get_vocab_size()
+        return GGUF(dict(_weights(reader, config, dtype)), config, tokenizer)
+    except Exception as error:  # numbers that do not fit together fail in any way
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _open(path: Path) -> "GGUFReader":
@@ -109,11 +113,21 @@ def _open(path: Path) -> "GGUFReader":
             # The reader cuts 150,000 slices; those of a plain array take a third of the time of a memmap's.
             super().__setattr__(name, value.__array__() if name == "data" else value)
 
+        def _get(self, offset: Any, dtype: Any, count: Any = 1, override_order: Any = None) -> Any:
+            found = super()._get(offset, dtype, count, override_order)
+            if len(found) < count:  # it would read on beyond the end, as often as the file says
+                raise ValueError(f"it ends at byte {len(self.data)}")
+            return found
+
     if not path.is_file():
         raise FileNotFoundError(f"path must be a GGUF file, got {path}")
     try:
-        return Reader(path)
-    except (ValueError, KeyError, IndexError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "error", RuntimeWarning
+            )  # an offset beyond 2**64 would be in the file again
+            return Reader(path)
+    except (ValueError, KeyError, IndexError, OverflowError, RecursionError, RuntimeWarning) as error:
         raise ValueError(f"{path} must be a GGUF file: {error}") from error
 
 
@@ -130,6 +144,9 @@ def _config(values: dict[str, Any], tensors: set[str]) -> dict[str, Any]:
     if missing := set(_SIZES.values()) - own.keys() - {"attention.head_count_kv", "rope.freq_base"}:
         raise ValueError(f"the settings must have llama.{', llama.'.join(sorted(missing))}, found none")
     config = {ours: own[theirs] for ours, theirs in _SIZES.items() if theirs in own}
+    layers = len({name.split(".")[1] for name in tensors if name.startswith("blk.")})
+    if config["num_hidden_layers"] > layers:  # so many would be made before weights are missed
+        raise ValueError(f"llama.block_count must be that of the tensors, {layers}, got {own['block_count']}")
     head_dim = config["hidden_size"] // config["num_attention_heads"]
     config["head_dim"] = own.get("attention.key_length", head_dim)
     for name in ("rope.dimension_count", "attention.value_length"):

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         book = Book.load(options.root)
         print_book(book, book.root / "_build" / "html", book.root / "_build" / "pdf", options.languages)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -20,6 +20,7 @@ from pypdf import PdfReader
 from selectolax.lexbor import LexborHTMLParser
 
 from polyglot_book.config import Book, ConfigError, Language
+from polyglot_book.ipynb import write_atomically
 from polyhead_course.pdf.pages import Heading, Part, read_part
 from sphinx_polyglot.strings import translations
 
@@ -156,7 +157,9 @@ def print_document(browser: Browser, document: Document, site: Path, target: Pat
                 page.close()
                 _add_bookmarks(pdf, document.parts)
                 # Chromium leaves the structure, an object for each element, uncompressed: half of the file.
-                pdf.save(target, object_stream_mode=ObjectStreamMode.generate)
+                buffer = io.BytesIO()
+                pdf.save(buffer, object_stream_mode=ObjectStreamMode.generate)
+                write_atomically(target, buffer.getvalue())
                 return len(pdf.pages)
     raise PrintError(f"{target}: the numbers of the pages do not settle")
 

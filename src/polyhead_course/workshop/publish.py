@@ -24,9 +24,13 @@ def publish(built: Path, files: Sequence[Path], site: Path) -> None:
     copy, last = (site.with_name(f".{site.name}.{word}") for word in ("new", "last"))
     for folder in (copy, last):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(built, copy)
-    for file in files:
-        shutil.copy2(file, copy)
+    try:
+        shutil.copytree(built, copy)
+        for file in files:
+            shutil.copy2(file, copy)
+    except OSError:  # a full disk
+        shutil.rmtree(copy, ignore_errors=True)
+        raise
     if not site.exists():
         copy.rename(site)
     elif exchange(copy, site):

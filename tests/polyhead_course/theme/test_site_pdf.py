@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import pytest
@@ -153,6 +155,47 @@ def test_solutions_stand_at_the_end_and_point_back(korean: Printed) -> None:
     assert f"하나 · {exercise}쪽" in korean.pages[last - 1]
     assert (exercise, "page-01-masks--solution-one") in korean.links()
     assert (last, "page-01-masks--exercise-one") in korean.links()
+
+
+class SamePages:
+    """A browser that prints the same file whatever it is shown."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def new_page(self, **_: Any) -> SamePages:
+        return self
+
+    def pdf(self, **_: Any) -> bytes:
+        return self.data
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+def test_a_full_disk_leaves_the_last_file_and_is_told_in_one_line(
+    korean: Printed, four: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    target, printed = tmp_path / "tiny-ko.pdf", korean.path.read_bytes()
+    target.write_bytes(b"the last good one")
+
+    def print_it(*_: object) -> None:
+        browser: Any = SamePages(printed)
+        print_document(browser, korean.document, tmp_path, target)
+
+    monkeypatch.setattr("polyhead_course.pdf.__main__.print_book", print_it)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(printed) // 2, limits[1]))  # half of it is written
+    try:
+        assert main(["--root", str(four.root)]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert capsys.readouterr().err == f"[Errno 27] File too large: '{target}'\n"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        target.name: b"the last good one"
+    }
+    assert main(["--root", str(four.root)]) == 0
+    assert len(PdfReader(target).pages) == len(korean.reader.pages)
 
 
 def test_links_within_the_book_stay_in_it(korean: Printed) -> None:

@@ -44,7 +44,7 @@ class Vocabulary:
     def tag(self, language: str) -> int:
         """Return the token with which a name of this language begins."""
         if language not in self._languages:
-            raise ValueError(f"language must be one of {', '.join(self.languages)}, got {language!r}")
+            raise ValueError(f"language must be one of {', '.join(self.languages)}, got {language!r:.60}")
         return self._languages[language]
 
     def knows(self, name: str) -> bool:
@@ -53,6 +53,8 @@ class Vocabulary:
 
     def tokens_of(self, language: str, name: str) -> list[int]:
         """Return the language, the characters, the end."""
+        if len(name) > MAX_LENGTH:
+            raise ValueError(f"names must have at most {MAX_LENGTH} characters, got {len(name)}")
         if not self.knows(name):
             unknown = "".join(sorted(set(name) - self._characters.keys()))
             raise ValueError(f"names must have characters of the vocabulary, got {name!r} with {unknown!r}")
