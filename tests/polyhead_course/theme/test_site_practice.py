@@ -119,7 +119,7 @@ def test_hints_open_one_after_the_other_and_a_solution_leads_on(shared: Visit) -
 def test_an_exercise_is_ticked_by_hand_or_by_the_code_of_its_check(shared: Visit) -> None:
     page = shared.page
     write, think = page.locator("#exercise-write"), page.locator("#exercise-think")
-    code, box = write.get_by_role("textbox", name="Code from the notebook"), write.get_by_role("checkbox")
+    code, box = write.get_by_role("textbox", name="Code that the check prints"), write.get_by_role("checkbox")
     expect(think.get_by_role("textbox")).to_have_count(0)
     code.fill("AB")
     expect(write.get_by_role("status")).to_be_empty()

@@ -9,7 +9,7 @@ const written = (bytes) => {
 const divisorsOf = (heads) => Array.from({ length: heads }, (_, i) => i + 1).filter((each) => heads % each === 0);
 
 export const render = ({ model, el }) => {
-  const { models, labels } = model.data;
+  const { models, first: name, labels } = model.data;
   const { find, all } = finder(el);
   el.setAttribute("aria-label", labels["live.cache"]);
   const inputs = all(".live-sizes input");
@@ -17,7 +17,8 @@ export const render = ({ model, el }) => {
   const sizes = all(".live-kinds .live-number");
   const presets = Object.values(models);
   const { say } = announcer(find(".live-now"), model);
-  const begin = ([layers, heads, kv, dim] = presets[0]) => ({ layers, heads, kv, dim, power: 17 });
+  // A notebook's file sorts the names: which one the figure begins with, it says by itself.
+  const begin = ([layers, heads, kv, dim] = models[name] ?? presets[0]) => ({ layers, heads, kv, dim, power: 17 });
   // The divisor that is nearest to the wanted number of heads
   const fitting = (heads, kv) => divisorsOf(heads).reduce((best, each) =>
     (Math.abs(each - kv) < Math.abs(best - kv) ? each : best));

@@ -25,4 +25,4 @@ def cache(models: Mapping[str, Sequence[Size]]) -> Explorable:
     per_token = {"MHA": 2 * heads, "GQA": 2 * kv_heads, "MQA": 2, "MLA": 4.5}
     bars = {kind: 2 * layers * head_dim * size / 1024 for kind, size in per_token.items()}
     sizes = {name: list(each) for name, each in models.items()}
-    return Explorable("cache", plots.cache_bars(bars), labels=_LABELS, models=sizes)
+    return Explorable("cache", plots.cache_bars(bars), labels=_LABELS, models=sizes, first=next(iter(models)))

@@ -82,9 +82,11 @@ const build = (button, words) => {
     const query = field.value.trim();
     if (!query) {
       list.replaceChildren();
+      list.ariaBusy = "false";
       status.textContent = "";
       return;
     }
+    list.ariaBusy = "true";
     await new Promise((resolve) => { setTimeout(resolve, 150); });
     if (mine !== turn) return;
     try {
@@ -97,6 +99,7 @@ const build = (button, words) => {
     } catch {
       status.textContent = words["The search could not be loaded."];
     }
+    if (mine === turn) list.ariaBusy = "false";
   };
 
   let searching = null;
