@@ -50,7 +50,7 @@ def test_sections_are_pages_of_a_site_that_is_given():
 def test_the_clinics_sentences_are_translated_and_no_others():
     translated = yaml.safe_load((Path(words.__file__).parent / "clinic.yml").read_text(encoding="utf-8"))
     assert set(translated) == set(SENTENCES)
-    assert all(set(phrases) == {*LANGUAGES} - {"en"} for phrases in translated.values())
+    assert all(set(phrases) >= {*LANGUAGES} - {"en"} for phrases in translated.values())
     assert text("check.shape", expected=(2,), actual=()) == ENGLISH.sentence(
         "check.shape", expected=(2,), actual=()
     )

@@ -12,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import polyhead_course
+from polyglot_book.config import Book
 from polyhead_course.words import Glossary, get_language, language, sentence, set_language
 from polyhead_course.words.language import LANGUAGES, terminology, text
 
@@ -32,14 +33,31 @@ def test_english_until_another_is_chosen():
 
 @pytest.mark.parametrize(
     ("code", "error"),
-    [("fr", ValueError), ("zh_TW", ValueError), ("EN", ValueError), ("", ValueError), (7, TypeError)],
+    [("xx", ValueError), ("zh_TW", ValueError), ("EN", ValueError), ("", ValueError), (7, TypeError)],
 )
 def test_another_code_is_refused_and_leaves_the_language_alone(code, error):
     set_language("ko")
-    with pytest.raises(error, match=r"code must be one of 'en', 'zh-TW'.*got") as caught:
+    with pytest.raises(error, match=r"code must be (one of 'en', 'zh-TW'|a str).*got") as caught:
         set_language(code)
     assert repr(code) in str(caught.value)
     assert get_language() == "ko"
+
+
+def test_what_a_partial_language_lacks_is_english(monkeypatch, tmp_path):
+    some = {"language.xx": {"en": "X"}, "point.value": {"en": "value", "xx": "ξ"}}
+    begun = {"terms": TERMS, "labels": {**LABELS, **some}}
+    monkeypatch.setattr(language, "_read_terms", lambda: begun)
+    monkeypatch.setenv("POLYGLOT_TERMS", str(tmp_path / "read"))
+    language._record.cache_clear()
+    set_language("xx")
+    assert [text("point.value"), text("key")] == ["ξ", "key"]
+    entries = ["labels/point.value/xx", "labels/key/xx", "terms/key/xx", "terms/key/en"]
+    assert (tmp_path / "read").read_text(encoding="utf-8").split() == entries
+    head, _, first = (line.split(" | ") for line in Glossary()._repr_markdown_().splitlines()[:3])
+    assert (head[0], first[0]) == ("| X", "| **activation function**")
+    assert len(first) == 2 + len(LANGUAGES)
+    monkeypatch.delenv("POLYGLOT_TERMS")
+    language._record.cache_clear()
 
 
 def test_sentence():
@@ -87,11 +105,13 @@ def test_an_unknown_key_is_refused_and_near_ones_named(key, near):
 
 def test_every_entry_has_every_language_and_nothing_else():
     assert not set(LABELS) & set(TERMS)
+    book = Book.load(".").languages
+    assert [code for code, each in book.items() if not each.partial] == LANGUAGES
     for label in LABELS.values():
-        assert set(label) == set(LANGUAGES)
+        assert set(LANGUAGES) <= set(label) <= set(book)
     for term in TERMS.values():
-        assert {*LANGUAGES, "means"} <= set(term) <= {*LANGUAGES, "means", "avoid", "note", "gloss"}
-        assert set(term["means"]) == set(LANGUAGES) >= set(term.get("avoid", {}))
+        assert {*LANGUAGES, "means"} <= set(term) <= {*book, "means", "avoid", "note", "gloss"}
+        assert set(LANGUAGES) <= set(term["means"]) <= set(book) >= set(term.get("avoid", {}))
     separators = {"clinic.comma", "clinic.space"}  # which end in a blank, or are empty in Chinese
     for name, entry in {**LABELS, **TERMS}.items():
         for code in LANGUAGES if name not in separators else ():

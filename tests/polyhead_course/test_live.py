@@ -23,7 +23,7 @@ from polyhead.heads import all_heads
 from polyhead_course.figures import live, plots
 from polyhead_course.figures.live.explorable import MIME
 from polyhead_course.models.smollm2.atlas import atlas
-from polyhead_course.models.translation import load_translator, translate
+from polyhead_course.models.translation import TARGETS, load_translator, translate
 from polyhead_course.words import sentence, set_language
 from polyhead_course.words.language import LANGUAGES, text
 from tests.polyhead_course.bad_input import assert_named, bad
@@ -230,7 +230,7 @@ def test_translator_takes_each_date_that_is_read():
 
 
 @pytest.mark.parametrize(("language", "codes"), [("en", ["zh-TW", "zh-CN", "ko"]), ("ko", ["ko"])])
-def test_translator_writes_the_readers_language_and_an_english_reader_chooses(language, codes):
+def test_translator_writes_the_readers_language_and_other_readers_choose(language, codes, monkeypatch):
     set_language(language)
     data = live.translator(" 29  February 2096 ").data
     assert [target["code"] for target in data["targets"]] == codes
@@ -239,6 +239,8 @@ def test_translator_writes_the_readers_language_and_an_english_reader_chooses(la
     wanted = translate("29 February 2096", codes[0])
     assert data["target_tokens"] == list(wanted.target_tokens)
     assert torch.tensor(data["weights"]).allclose(wanted.weights, atol=1e-4)
+    monkeypatch.setattr("polyhead_course.words.language._current", "fr")
+    assert [target["code"] for target in live.translator("May 13, 1901").data["targets"]] == list(TARGETS)
     other = live.translator("May 13, 1901", "ko").data
     assert other["targets"][other["to"]]["code"] == "ko"
     assert other["date"] == [1, 1901, 5, 13]

@@ -91,6 +91,7 @@ def test_ranking(window: Browser, address: str) -> None:
         "causal_mask pytorch": "causal",
         "futrue": "causal",  # two letters swapped
         "futu": "causal",  # the beginning of a word
+        "fútúré": "causal",  # with accents or without
         "batch norm": "why",
         "為什麼要多頭注意力": "zh",
         "輸出矩陣": "zh",
