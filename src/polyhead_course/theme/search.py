@@ -24,7 +24,7 @@ _NO_LANGUAGE = "none"
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
 # Printed numbers and tables are not indexed; verdicts of checks, errors and listings are.
 _NOT_INDEXED = (
-    ".headerlink, script, style, button, .polyglot-live-body, "
+    ".headerlink, script, style, button, .polyglot-live-body, details.hide > summary, "
     ".output:not(.polyglot-prose), .cell_output table"
 )
 # What asks is no answer: questions without code, and hints.

@@ -123,6 +123,7 @@ def test_each_section_has_its_own_text(four: Built) -> None:
     found = {each.anchor: each for each in sections(html)}
     assert list(found) == ["polarity-2", "polarity", "why", ""]
     assert (found[""].heading, found["why"].heading) == ("1. Masks", "Why a mask")
+    assert "code cell" not in str(found)  # of the buttons that show and hide code
     assert "import math" in found[""].text and "2.0" not in found[""].text
     assert "√d_k" in found["why"].text and "Rows" not in found["why"].text
     assert "Rows" in found["polarity"].text
