@@ -8,7 +8,7 @@ const FIELDS = [[5, 0.3], [1.5, 0.5], [1.5, 0.3], [0.6, 0.7], [1, 0.2]];
 const ASKED = 1;
 const AT_LEAST = 4;
 const LEAD = 160;
-const BREATH = 20;
+const BREATH = 50;
 const RAREST = 3.5; // a word of one section is no more telling than one of a few
 const ENOUGH = 1.2; // from how many matches on more are worth little
 // What parts of a query are worth: such as every page has, pairs of a longer run of characters, one character or letter,
