@@ -52,9 +52,9 @@ class Functions:
         self.of: dict[str, list[types.FunctionType]] = defaultdict(list)
         self.caches = []
         for each in gc.get_objects():
-            if isinstance(each, types.FunctionType) and each.__code__.co_filename.startswith(str(source)):
+            if type(each) is types.FunctionType and each.__code__.co_filename.startswith(str(source)):
                 self.of[each.__code__.co_filename].append(each)
-            elif isinstance(each, _lru_cache_wrapper):
+            elif type(each) is _lru_cache_wrapper:
                 self.caches.append(each)
 
     def fits(self, path: str, mutant: Mutant, changed: bytes) -> bool:
