@@ -78,6 +78,9 @@ def _build(root: Path, log: Path, environment: dict[str, str]) -> None:
 
     os.chdir(root)
     os.environ.update(environment)
+    os.environ.pop(
+        "JUPYTER_PATH", None
+    )  # a book is executed by Jupyter's own kernel, not by that of our notebooks
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(output, sys.stdout.fileno())
     os.dup2(output, sys.stderr.fileno())

@@ -81,7 +81,9 @@ def is_untranslated(cell: Cell, language: Language) -> bool:
     >>> is_untranslated(Cell("title", "markdown", "# 마스크", {}), korean)
     False
     """
-    return language.untranslated in (cell.translatable or "")
+    text = cell.translatable or ""
+    # A text may have been begun before the language had a note of its own.
+    return language.untranslated in text or Language.untranslated in text.splitlines()
 
 
 def finished_cells(book: Book) -> Iterator[tuple[str, Chapter, Cell, Cell | None]]:

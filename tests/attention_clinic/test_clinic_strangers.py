@@ -567,7 +567,7 @@ def test_what_takes_token_ids_is_recognized(function, kind, notes):
 
 
 def test_what_takes_token_ids_and_is_wrong_is_named():
-    assert clinic.diagnose(lambda seq: triangle(seq).mT).names == ("causal_upper",)
+    assert clinic.diagnose(lambda seq: triangle(seq).mT).names == ("causal_strict", "mask_hides")
     assert clinic.diagnose(lambda seq: triangle(seq).tril(-1)).names == ("causal_strict",)
     assert clinic.diagnose(lambda seq: (seq != 0).flip(1)).names == ("padding_wrong_side",)
 

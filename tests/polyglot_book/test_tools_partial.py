@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from polyglot_book.chapters import Cell
 from polyglot_book.checks import check_toc
-from polyglot_book.translations import check_translations, sync
+from polyglot_book.config import Language
+from polyglot_book.translations import check_translations, is_untranslated, sync
 from polyglot_book.wording import check_wording, read_terms
 from tests.polyglot_book.tiny_book import TinyBook
 
@@ -74,3 +76,10 @@ def test_a_term_that_is_its_name_but_for_accents_needs_no_name(tiny: TinyBook) -
     tiny.edit("terms.yml", "    ko: 쿼리", "    ko: Température")
     assert "ko" not in read_terms(tiny.book)[0].gloss
     assert read_terms(tiny.book)[0].gloss["zh-TW"] == {"查詢": "temperature"}
+
+
+def test_a_note_from_before_the_language_had_its_own_counts() -> None:
+    german = Language("de", "de", "Deutsch", "Buch", untranslated="Noch nicht übersetzt.")
+    old = Cell("title", "markdown", f"# Tides\n\n{Language.untranslated}", {})
+    assert is_untranslated(old, german)
+    assert not is_untranslated(Cell("title", "markdown", "# Gezeiten", {}), german)

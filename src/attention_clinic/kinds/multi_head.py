@@ -223,11 +223,13 @@ class _Module(Examination):
         of_norms = {id(p) for _, norm in norms_of(self.module) for p in norm.parameters()}
         others = [p for p in self.module.parameters() if id(p) not in of_norms]
         values = [p.data for p in others]
-        for parameter in others:
-            parameter.data = torch.zeros_like(parameter.data)
-        silent = self.output(call.inputs)
-        for parameter, value in zip(others, values, strict=True):
-            parameter.data = value
+        try:
+            for parameter in others:
+                parameter.data = torch.zeros_like(parameter.data)
+            silent = self.output(call.inputs)
+        finally:
+            for parameter, value in zip(others, values, strict=True):
+                parameter.data = value
         fitting = [each for each in every if same(silent, place(each.leave(nothing, call.tensors)))]
         return fitting or every[:1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from experiments.names import evaluate
 from polyhead import sample
 from polyhead.pretrained import smollm2
 from polyhead_course.models.names import NameWriter, read_names, runs
@@ -85,7 +86,7 @@ def test_the_measure_sees_a_rule_that_is_wrong(namer, monkeypatch):
 
 
 def test_the_counts_know_held_out_names_about_as_well_as_the_model_that_they_taught(namer):
-    results = runs.evaluate(*namer, count=1)
+    results = evaluate(*namer, count=1)
     ahead = {tag for tag in ("en", "zh-TW", "zh-CN", "ko") if results[tag].teacher < results[tag].perplexity}
     assert ahead == {"en", "zh-TW", "ko"}
     assert all(0.98 < results[tag].teacher / results[tag].perplexity < 1.02 for tag in ("zh-TW", "zh-CN"))
