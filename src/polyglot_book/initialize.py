@@ -230,7 +230,7 @@ def initialize(
             parse_chapter(text, book.relative(path))
             write_atomically(path, text.encode())
             report(f"{book.relative(path)}: ids for {added} of {len(parts)} cells")
-    if language and language not in book.languages:
+    if language and not (language in book.languages and stems(book, language)):
         _begin(book, language, pages, report)
 
 
@@ -320,7 +320,8 @@ def _insert(path: Path, keys: Sequence[str], value: Any, others: Any = None) -> 
 
 def _begin(book: Book, code: str, pages: Path | None, report: Report) -> None:
     """Add a language to the settings and the table of contents, with its pages or with texts that wait."""
-    _write_language(book.root, code, book.reference.title, {}, report)
+    if code not in book.languages:
+        _write_language(book.root, code, book.reference.title, {}, report)
     book, toc = Book.load(book.root), toc_file(book.root)
     home, source = book.chapters_dir(code), book.chapters_dir(book.reference.code)
     for link in (each for each in source.rglob("*") if each.is_symlink()):
@@ -337,8 +338,8 @@ def _begin(book: Book, code: str, pages: Path | None, report: Report) -> None:
         text, cells = path.read_bytes().decode().replace("\r\n", "\n"), read_chapter(book, original).cells
         parts = units(text, path.suffix)
         found = pair(cells, parts)
-        headers = ({"id": each.id} if each else {} for each in found)
-        named = [part._replace(header=next(headers)) for part in parts]
+        headers = [{"id": each.id} if each else {} for each in found]
+        named = [part._replace(header=header) for part, header in zip(parts, headers, strict=True)]
         hashes = [text_hash(each.translatable) if each and each.translatable else None for each in found]
         target = home / path.relative_to(pages or home)
         write_atomically(target, with_ids(text, new_ids(named), hashes, path.suffix).encode())

@@ -8,7 +8,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from polyglot_book import execution
 from polyglot_book.__main__ import main
 from polyglot_book.ipynb import read_notebook
 from polyglot_book.notebooks import make_notebooks, outdated
+from tests.faults import full_disk
 from tests.polyglot_book.kernels import Kernels, make, stored
 from tests.polyglot_book.tiny_book import TinyBook, chapter_text
 
@@ -74,12 +74,8 @@ def test_a_full_disk_leaves_the_last_notebook_and_with_room_the_next_run_writes_
     make(tiny)
     good = stored(tiny)
     tiny.edit("chapters/en/01-one.md", "x = 6", "x = 5")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700, limits[1]))  # so much of each file is written
-    try:
+    with full_disk(700):
         assert command(tiny, "run") == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert capsys.readouterr().err.endswith(f"too large: '{tiny.root}/book/en/01-one.ipynb'\n")
     assert stored(tiny) == good
     assert outdated(tiny.book) == ["en/01-one"]

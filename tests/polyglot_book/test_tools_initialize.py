@@ -189,6 +189,24 @@ def test_a_language_is_begun_and_everything_in_it_waits(
     ]
 
 
+def test_a_language_that_the_settings_have_already_begins_with_its_own_note(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(book, "init") == 0
+    config = book / "_config.yml"
+    german = "      de: {locale: de, name: Deutsch, title: Wellen, untranslated: Noch nicht.}\n"
+    begun = config.read_text() + german  # behind the reference, which is the last entry
+    config.write_text(begun)
+    assert run(book, "init", "--language", "de") == 0
+    assert config.read_text() == begun
+    assert (book / "book/de/part/sines.md").read_text().count("```{note}\nNoch nicht.\n```") == 4
+    toc = yaml.safe_load((book / "_toc.yml").read_text())
+    assert {"file": "book/de/part/sines.md"} in toc["parts"][-1]["chapters"]
+    capsys.readouterr()
+    assert run(book, "init", "--language", "de") == 0
+    assert capsys.readouterr().out == ""
+
+
 def test_translated_pages_are_paired_by_what_they_share() -> None:
     originals = [Cell("a", "markdown", "# One $x_1$", {}), Cell("b", "code", "f(1)", {})]
     originals += [Cell("c", "markdown", "## Two `g`", {}), Cell("d", "code", "g(2)", {})]

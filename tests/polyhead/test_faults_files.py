@@ -7,8 +7,7 @@ import os
 import pickle
 import resource
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from torch import nn
 
 from polyhead.pretrained import read_gguf
 from polyhead.training import load, save
+from tests.faults import full_disk
 from tests.polyhead.test_gguf import MERGES, theirs, write
 from tests.polyhead.training_run import run
 
@@ -207,17 +207,6 @@ def test_tensors_that_overlap_read_the_same_bytes_and_nothing_else(tmp_path: Pat
 
 
 # ---- a full disk, a broken state
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size: what is written up to there stays, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_leaves_the_last_checkpoint_and_names_the_file(tmp_path: Path) -> None:

@@ -7,12 +7,10 @@ import math
 import multiprocessing
 import os
 import random
-import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,6 +27,7 @@ from polyhead_course.models.translation import Translator, translate
 from polyhead_course.models.translation.translator import CHECKPOINT as TRANSLATOR
 from polyhead_course.workshop import publish
 from polyhead_course.workshop.publish import publish as publish_site
+from tests.faults import full_disk
 
 # ---- the site's copy
 
@@ -44,17 +43,6 @@ def lay_out(folder: Path, text: str) -> None:
 
 def read(site: Path) -> list[str]:
     return [path.read_text() for path in site.rglob("*.html")]
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size: what is written up to there stays, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_killed_at_random_moments_the_site_is_whole_and_the_next_copy_leaves_nothing_else(

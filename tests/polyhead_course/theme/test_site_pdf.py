@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from polyhead_course.pdf.pages import Heading, Part, with_lines
 from polyhead_course.pdf.printing import Document, PrintError, bind, print_document
 from tests.browser import Browser, serve, visit
 from tests.building import Built
+from tests.faults import full_disk
 
 LONG = f"values = [{', '.join(map(str, range(100)))}]"
 EXERCISE = f"""<section id="exercises"><h2>연습 문제</h2>
@@ -184,12 +184,8 @@ def test_a_full_disk_leaves_the_last_file_and_is_told_in_one_line(
         print_document(browser, korean.document, tmp_path, target)
 
     monkeypatch.setattr("polyhead_course.pdf.__main__.print_book", print_it)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(printed) // 2, limits[1]))  # half of it is written
-    try:
+    with full_disk(len(printed) // 2):
         assert main(["--root", str(four.root)]) == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert capsys.readouterr().err == f"[Errno 27] File too large: '{target}'\n"
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         target.name: b"the last good one"
