@@ -6,6 +6,7 @@ import hashlib
 import json
 import signal
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -90,7 +91,9 @@ class Recorder:
     def keep(self, test: Path) -> None:
         """Write what was found of this file of tests."""
         self.coverage.stop()
-        data, root = self.coverage.get_data(), Path.cwd()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", coverage.exceptions.CoverageWarning)  # a file may execute nothing
+            data, root = self.coverage.get_data(), Path.cwd()
         lines: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         for path in data.measured_files():
             for number, contexts in data.contexts_by_lineno(path).items():
@@ -131,7 +134,9 @@ def read(kept: Path, test: Path) -> dict[str, Any]:
 
 def record(source: Path, tests: list[Path], kept: Path, most: float, options: list[str]) -> None:
     """Run the tests and keep the record of each file of them; to be called in a process of its own."""
-    pytest.main([*options, *map(str, tests)], plugins=[Steady(), Recorder(source.resolve(), kept, most)])
+    plugins = [Steady(), Recorder(source.resolve(), kept, most)]
+    if (code := pytest.main([*options, *map(str, tests)], plugins=plugins)) > pytest.ExitCode.TESTS_FAILED:
+        raise RuntimeError(f"pytest has failed: {code!r}")
 
 
 class Nearest:

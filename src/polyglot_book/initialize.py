@@ -51,8 +51,10 @@ def units(text: str, suffix: str = ".md") -> list[Unit]:
     """
     if suffix == ".ipynb":
         cells = json.loads(text)["cells"]
-        ids = ({"id": cell["id"]} if "id" in cell else {} for cell in cells)
-        return [Unit(0, cell["cell_type"], "".join(cell["source"]), next(ids)) for cell in cells]
+        headers = [{"id": each["id"]} if "id" in each else {} for each in cells]
+        sources = ["".join(each["source"]) for each in cells]
+        kinds = [each["cell_type"] for each in cells]
+        return [Unit(0, *each) for each in zip(kinds, sources, headers, strict=True)]
     lines = text.splitlines()
     tokens = get_parser().use(colon_fence_plugin).parse(f"{text}\n")
     begin = tokens[0].map[1] if tokens and tokens[0].type == "front_matter" and tokens[0].map else 0
@@ -262,7 +264,7 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
     about = about or (read_yaml(toc).get("project") or {} if toc else {})
     settings = {"folder": folder} if folder != "book" else {}
     _write_language(root, code, str(about.get("title") or root.name), settings, report)
-    texts = "\n".join(path.read_text(encoding="utf-8") for path in pages)
+    texts = "\n".join(map(_text, pages))
     moved = [path for path in dict.fromkeys(pages) if not path.is_relative_to(home)]
     for path in moved:
         (home / path.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
@@ -289,6 +291,12 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
 
         write_atomically(toc, _TOC_ENTRY.sub(prefixed, toc.read_text(encoding="utf-8")).encode())
         report(f"{toc.name}: the new paths of the pages")
+
+
+def _text(page: Path) -> str:
+    """Return what may name other files: a whole text, or the cells of a notebook without its metadata."""
+    text = page.read_text(encoding="utf-8")
+    return text if page.suffix == ".md" else "\n".join(each.source for each in units(text, page.suffix))
 
 
 def _last_line(node: Any) -> int:

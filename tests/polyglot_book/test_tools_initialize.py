@@ -189,6 +189,15 @@ def test_a_language_is_begun_and_everything_in_it_waits(
     ]
 
 
+def test_a_notebook_named_in_metadata_alone_is_no_page(book: Path) -> None:
+    named = json.loads((book / "data.ipynb").read_text())
+    named["metadata"]["colab"] = {"name": "old.ipynb"}
+    (book / "data.ipynb").write_text(json.dumps(named))
+    (book / "old.ipynb").write_text(notebook(("markdown", "# Old")))
+    assert run(book, "init") == 0
+    assert (book / "book/en/tide.csv").exists() and not (book / "book/en/old.ipynb").exists()
+
+
 def test_a_language_that_the_settings_have_already_begins_with_its_own_note(
     book: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
