@@ -235,6 +235,24 @@ def test_a_build_killed_while_it_copies_leaves_the_last_good_site(project: Proje
     assert left == {"html", "wheel", ".last", ".compared", ".site.lock"}
 
 
+@pytest.mark.parametrize("after", [0.0, 0.3])  # seconds since its first page; all take 0.5
+def test_a_build_killed_among_its_pages_leaves_the_last_good_site(project: Project, after: float) -> None:
+    project.make("site")
+    project.write("book/page", "slow second")
+    process = project.start("site")
+    page = project.root / "_build/.next/_build/html/index.html"
+    while process.poll() is None and not (page.exists() and "second" in page.read_text()):
+        time.sleep(0.001)
+    time.sleep(after)
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert project.site == "first"
+    assert project.make("site")[0] == 0
+    # Nothing that the killed build left was built upon.
+    assert (project.site, (project.root / "_build/html/kept").read_text()) == ("slow second", "x")
+
+
 def test_of_two_builds_at_once_the_second_waits(project: Project) -> None:
     project.make("site")
     project.write("book/page", "many slow")

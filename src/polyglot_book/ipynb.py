@@ -1,6 +1,7 @@
 """Reads and writes notebook files, completely or not at all, and recognizes the kinds of their cells."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ def write_atomically(path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             half.write_bytes(data)
+            if path.exists():
+                shutil.copymode(path, half)
             half.replace(path)
         finally:
             half.unlink(missing_ok=True)

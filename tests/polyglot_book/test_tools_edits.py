@@ -71,10 +71,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "new" / "file.md"
     write_atomically(path, b"one")
     assert path.read_bytes() == b"one"
+    path.chmod(0o755)  # a notebook or a page may be executable
+    write_atomically(path, b"1")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"1", 0o755)
     monkeypatch.setattr(Path, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_atomically(path, b"two")
-    assert [each.read_bytes() for each in path.parent.iterdir()] == [b"one"]
+    assert [each.read_bytes() for each in path.parent.iterdir()] == [b"1"]
 
 
 def messages(tiny: TinyBook) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -234,6 +236,28 @@ def test_the_command_writes_a_file_for_a_language(four: Built, window: Browser, 
     pages = len(PdfReader(path).pages)
     assert path.name == "tiny-en.pdf" and pages > 4
     assert done.stdout.startswith(f"{path}: {pages} pages, ")
+
+
+def test_killed_at_random_moments_it_leaves_the_last_file_or_a_whole_one(
+    four: Built, window: Browser, tmp_path: Path
+) -> None:
+    root = shutil.copytree(four.root, tmp_path / "book")
+    target = root / "_build" / "pdf" / "tiny-en.pdf"
+    start = time.monotonic()
+    assert command(root, "en").returncode == 0
+    takes, pages = time.monotonic() - start, len(PdfReader(target).pages)
+    chance, kept = random.Random(27), 0
+    for _ in range(3):
+        target.write_bytes(b"the last good one")
+        line = [sys.executable, "-m", "polyhead_course.pdf", "--root", str(root), "en"]
+        with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            time.sleep(chance.uniform(0, takes))
+            process.kill()
+        kept += (last := target.read_bytes() == b"the last good one")
+        assert last or len(PdfReader(target).pages) == pages
+    assert kept > 0
+    assert command(root, "en").returncode == 0
+    assert len(PdfReader(target).pages) == pages
 
 
 def test_without_a_font_for_its_language_nothing_is_printed(
