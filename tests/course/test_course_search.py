@@ -40,13 +40,14 @@ def test_queries_find_their_place(window: Browser, address: str, code: str) -> N
     assert len(lines) <= 0.05 * number, "\n" + "\n".join(lines)
 
 
-# 48 of 60, when they were first asked: as good as the search is for what nobody has thought of.
-@pytest.mark.parametrize(("code", "reached"), [("en", 10), ("zh-TW", 11), ("zh-CN", 14), ("ko", 13)])
+# As good as the search is for what nobody has thought of: of 60, 48 were found before it knew what readers
+# type for each section; of the last 100, 73 before, 89 when they were first asked.
+@pytest.mark.parametrize(("code", "reached"), [("en", 59), ("zh-TW", 59), ("zh-CN", 59), ("ko", 61)])
 def test_queries_that_the_ranking_was_not_made_with(
     window: Browser, address: str, code: str, reached: int
 ) -> None:
     number, lines = missed(window, address, code, "held_out.yml")
-    assert number == 15
+    assert number == 65
     assert number - len(lines) >= reached, "\n" + "\n".join(lines)
 
 
@@ -87,7 +88,7 @@ def test_what_is_known_of_sections_is_of_sections_that_exist(site: Path, code: s
         for page in index["pages"]
         for anchor, *_ in page["sections"]
     }
-    assert index["about"].keys() <= places
+    assert index["about"].keys() | index["asked"].keys() <= places
     assert {name for names in index["about"].values() for name in names} <= index["same"].keys()
     links = [url for page in index["pages"] for section in page["sections"] for url in section[3]]
     assert len(links) > 60

@@ -33,10 +33,8 @@ _ASKING = ", ".join(["#quiz", *("[id^=hints-]" + " + details" * step for step in
 _BETWEEN_CHINESE = re.compile(
     "(?<=[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u303f\u3400-\u9fff\uff00-\uffef])"
 )
-_WORDS = Path(__file__).parents[1] / "words"
-_TERMS, _SEARCH = _WORDS / "terms.yml", _WORDS / "search.yml"
-# An index depends on these, too.
-_SOURCES = (Path(__file__), Path(__file__).with_name("formulas.py"), _TERMS, _SEARCH)
+_HERE = Path(__file__).parent
+_TERMS, _SEARCH, _ASKED = _HERE.with_name("words") / "terms.yml", _HERE / "search.yml", _HERE / "asked"
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,8 @@ def _text(element: LexborNode) -> str:
 
 def _write_index(site: Path, uris: Iterable[str], target: Path) -> None:
     """Write an index, unless it is up to date."""
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES))
+    sources = [Path(__file__), _HERE / "formulas.py", _TERMS, _SEARCH, *sorted(_ASKED.iterdir())]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
     for uri in uris:
         digest.update(f"{uri}\n".encode() + hashlib.sha256((site / uri).read_bytes()).digest())
     start = f'{{"made_from":"{digest.hexdigest()}",'
@@ -123,16 +122,18 @@ def _write_index(site: Path, uris: Iterable[str], target: Path) -> None:
         parts = list(sections((site / uri).read_text(encoding="utf-8")))[::-1]
         absolute = [(*astuple(each)[:3], [urljoin(uri, link) for link in each.links]) for each in parts]
         pages.append({"uri": uri, "sections": absolute})
-    index = {"pages": pages, **(_vocabulary() if target.stem != _NO_LANGUAGE else {})}
+    index = {"pages": pages, **(_vocabulary(target.stem) if target.stem != _NO_LANGUAGE else {})}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     target.write_text(start + text[1:], encoding="utf-8")
 
 
-def _vocabulary() -> Any:
+def _vocabulary(language: str) -> Any:
     """Read what is known of readers' words; the forms of a term are all that `terms.yml` has of it."""
     terms, known = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (_TERMS, _SEARCH))
     for key, term in terms["terms"].items():
         forms = [form for code, form in term.items() if code not in ("avoid", "gloss", "means")]
         forms += [form for avoided in term.get("avoid", {}).values() for form in avoided]
         known["same"][key] = [*dict.fromkeys([*forms, *known["same"].get(key, [])])]
+    for path in _ASKED.glob(f"{language}.yml"):
+        known["asked"] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return known

@@ -2,15 +2,15 @@
 // "The Probabilistic Relevance Framework", 2009), where words that mean the same are one. The index is what `search.py` wrote.
 import { ENDING, PARTICLE, Synonyms, near, open, plainly, stem, tokens, units } from "./search-words.js";
 
-// What a match in a field is worth, and how much a long field weakens it: heading, questions that lead here, first words,
+// What a match in a field is worth, and how much a long field weakens it: heading, what readers ask here, first words,
 // text, title of the page.
-const FIELDS = [[5, 0.3], [1.5, 0.5], [1.5, 0.3], [0.6, 0.7], [1, 0.2]];
+const FIELDS = [[5, 0.3], [1, 0.5], [1.5, 0.3], [0.6, 0.7], [1, 0.2]];
 const ASKED = 1;
 const AT_LEAST = 4;
 const LEAD = 160;
 const BREATH = 50;
 const RAREST = 3.5; // a word of one section is no more telling than one of a few
-const ENOUGH = 1.2; // from how many matches on more are worth little
+const ENOUGH = 2; // from how many matches on more are worth little
 // What parts of a query are worth: such as every page has, pairs of a longer run of characters, one character or letter,
 // an unknown word's neighbours, the forms inside a longer form, two words as one, the words of a form themselves.
 const [COMMON, RUN, SINGLE, FUZZY, NESTED, PAIR, SURFACE] = [0.25, 0.6, 0.5, 0.8, 0.3, 0.3, 0.6];
@@ -22,21 +22,25 @@ const PAGES = { index: 0.6, teaching: 0.7 };
 const [EMPTY, FIRST] = [0.5, 1.1];
 
 export class Index {
-  constructor({ pages, same = {}, about = {}, asking = {}, common = [] }) {
+  constructor({ pages, same = {}, about = {}, asked = {}, asking = {}, common = [] }) {
     const words = (text = "") => text.split(" ").filter(Boolean);
     this.synonyms = new Synonyms(same);
     this.asking = new Set([...words(asking.latin), ...words(asking.hangul)]);
     this.cut = new RegExp(words(asking.han).sort((one, other) => other.length - one.length).join("|") || "(?!)", "g");
     this.common = new Set(common.map(plainly));
-    this.sections = pages.flatMap(({ uri, sections }) => sections.map(([anchor, heading, text, links]) => ({
-      url: anchor ? `${uri}#${anchor}` : uri, page: anchor && sections[0][1], anchor, heading, text, links, plain: plainly(heading.replace(/^\d+\. /, "")), asked: anchor.replaceAll("-", " "),
-      about: about[`${uri.replace(/^.*\/|\.html$/g, "")}${anchor && `#${anchor}`}`] ?? [],
-      prior: (PRIORS[anchor] ?? 1) * (PAGES[uri.match(/([^/]+)\.html/)?.[1]] ?? 1) * (text.length < 40 ? EMPTY : 1) * (anchor ? 1 : FIRST),
-    })));
+    this.sections = pages.flatMap(({ uri, sections }) => sections.map(([anchor, heading, text, links]) => {
+      const place = uri.replace(/^.*\/|\.html$/g, "") + (anchor && `#${anchor}`);
+      return {
+        url: anchor ? `${uri}#${anchor}` : uri, page: anchor && sections[0][1], anchor, heading, text, links,
+        plain: plainly(heading.replace(/^\d+\. /, "")), about: about[place] ?? [],
+        asked: [anchor.replaceAll("-", " "), ...(asked[place] ?? [])].join(". "),
+        prior: (PRIORS[anchor] ?? 1) * (PAGES[uri.match(/([^/]+)\.html/)?.[1]] ?? 1) * (text.length < 40 ? EMPTY : 1) * (anchor ? 1 : FIRST),
+      };
+    }));
     // The words of a question are words of the sections that answer it.
     const byUrl = new Map(this.sections.map((each) => [each.url, each]));
     for (const { heading, links } of this.sections) {
-      for (const url of links ?? []) if (byUrl.has(url)) byUrl.get(url).asked += ` ${heading}`;
+      for (const url of links ?? []) if (byUrl.has(url)) byUrl.get(url).asked += `. ${heading}`;
     }
     this.found = new Map(); // token -> section and field as one number, as often as it stands there
     this.lengths = [];
