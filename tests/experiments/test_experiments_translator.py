@@ -45,12 +45,12 @@ def test_the_picture_is_in_the_language_of_the_target(tmp_path):
 
 def test_the_table_of_the_small_models_is_written_like_the_committed_one(tmp_path, monkeypatch, capsys):
     stored = {(trial.experiment, trial.measures["seed"]): trial.measures for trial in trials("dates")}
-    for task in ("translation", "calendar"):
+    for task in ("translation", "combination", "calendar"):
         monkeypatch.setattr(translator, task, lambda seed, task=task: stored[task, seed])
     monkeypatch.setattr(translator, "FOLDER", tmp_path)
     main(["seeds"])
     assert (tmp_path / "heads_dates.csv").read_bytes() == (FOLDER / "heads_dates.csv").read_bytes()
-    assert len(capsys.readouterr().out.splitlines()) == 40
+    assert len(capsys.readouterr().out.splitlines()) == 60
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,9 @@ def runs(experiment, seeds):
 
 def test_the_table_has_twenty_seeds_of_each_task():
     found = [(t.experiment, t.measures["seed"], t.off) for t in trials("dates")]
-    assert found == [(task, seed, []) for task, seed in product(("translation", "calendar"), SEEDS)]
+    assert found == [
+        (task, seed, []) for task, seed in product(("translation", "combination", "calendar"), SEEDS)
+    ]
 
 
 def test_a_leak_does_not_help_translation_and_pretends_a_calendar(seeds):
@@ -41,6 +43,15 @@ def test_a_leak_does_not_help_translation_and_pretends_a_calendar(seeds):
         assert each["random"] > each["days"] + 0.4 and each["days"] < 0.25
     assert mean(each["random"] for each in found) > 0.65
     assert abs(mean(each["days"] for each in found) - 1 / 7) < 0.05
+
+
+def test_a_new_combination_is_harder_than_a_new_day(seeds):
+    found = runs("combination", seeds)
+    for each in found:
+        assert min(each["days"], each["long"]) > 0.8
+    late = [each["2040s"] for each in found]
+    assert mean(late) < mean(each["days"] for each in found) - 0.03
+    assert min(late) < 0.7 and max(late) > 0.95
 
 
 def test_a_patched_row_changes_its_part_and_no_other(seeds):
