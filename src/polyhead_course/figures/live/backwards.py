@@ -8,11 +8,6 @@ from polyhead.transformer import Transformer
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 
-_LABELS = (
-    "live.backwards_letter", "live.memory_whole", "live.memory_reversed", "live.memory_zeros",
-    "live.backwards_looks", "live.backwards_writes",
-)  # fmt: skip
-
 
 @torch.no_grad()
 def backwards(model: Transformer, words: Sequence[str], symbols: str) -> Explorable:
@@ -41,4 +36,4 @@ def backwards(model: Transformer, words: Sequence[str], symbols: str) -> Explora
             weights.append((100 * cross).round().int().tolist())
     figure = plots.crossing(torch.tensor(weights[0]) / 100, list(read[0]), list(written[0]))
     threes = [[each[i : i + 3] for i in range(0, len(each), 3)] for each in (written, weights)]
-    return Explorable("backwards", figure, labels=_LABELS, read=read, written=threes[0], weights=threes[1])
+    return Explorable("backwards", figure, read=read, written=threes[0], weights=threes[1])

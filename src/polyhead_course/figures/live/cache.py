@@ -6,8 +6,6 @@ from polyhead.checked import Size, checked
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 
-_LABELS = ("live.layers", "live.query_heads", "live.kv_heads", "live.tokens", "live.models", "live.cache_now")
-
 
 @checked
 def cache(models: Mapping[str, Sequence[Size]]) -> Explorable:
@@ -25,4 +23,4 @@ def cache(models: Mapping[str, Sequence[Size]]) -> Explorable:
     per_token = {"MHA": 2 * heads, "GQA": 2 * kv_heads, "MQA": 2, "MLA": 4.5}
     bars = {kind: 2 * layers * head_dim * size / 1024 for kind, size in per_token.items()}
     sizes = {name: list(each) for name, each in models.items()}
-    return Explorable("cache", plots.cache_bars(bars), labels=_LABELS, models=sizes, first=next(iter(models)))
+    return Explorable("cache", plots.cache_bars(bars), models=sizes, first=next(iter(models)))

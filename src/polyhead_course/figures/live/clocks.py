@@ -10,11 +10,6 @@ from polyhead.checked import Count, Size, checked
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable, with_bugs
 
-_LABELS = (
-    "axis.query_position", "axis.key_position", "axis.distance", "clock.turn", "live.together",
-    "live.clocks_now", "live.with_bug", "live.clinic",
-)  # fmt: skip
-
 
 @checked
 def clocks(
@@ -36,7 +31,7 @@ def clocks(
     )
     figure = plots.rotary_arrows(q, k, [(positions[0], positions[1])] * 2, degrees)
     return Explorable(
-        "clocks", figure, labels=_LABELS, query=query.tolist(), key=key.tolist(), degrees=list(degrees),
+        "clocks", figure, query=query.tolist(), key=key.tolist(), degrees=list(degrees),
         positions=list(positions),
         bugs=with_bugs("clocks", "rotary_queries_only", "rotary_layout", "cache_positions"),
     )  # fmt: skip

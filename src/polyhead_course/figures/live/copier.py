@@ -9,10 +9,6 @@ from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.models.induction import AGAIN, LENGTH, LETTERS
 from polyhead_course.words.language import text
 
-_LABELS = (
-    "live.copier_start", "live.copier_letter", "live.copier_head", "live.copier_looks", "live.copier_writes",
-)  # fmt: skip
-
 
 def copier(model: DecoderOnly, word: str) -> Explorable:
     """The figure `plots.attention_lines`, in which the reader chooses where the repetition begins.
@@ -38,6 +34,4 @@ def copier(model: DecoderOnly, word: str) -> Explorable:
         weights.append((100 * layers).round().int().tolist())
     names = [text("live.copier_head", layer=layer) for layer in range(2)]
     figure = plots.attention_lines(torch.tensor(weights[0][4]) / 100, list(rows[4]), names)
-    return Explorable(
-        "copier", figure, labels=_LABELS, texts=rows, length=LENGTH, written=written, weights=weights[:2]
-    )
+    return Explorable("copier", figure, texts=rows, length=LENGTH, written=written, weights=weights[:2])

@@ -17,12 +17,6 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.drawing import to_array
 
-_LABELS = (
-    "step.prefill", "step.decode", "key.computed", "key.cached", "curve.with_cache", "curve.without_cache",
-    "title.head", "live.layer", "live.step_back", "live.step_on", "live.decoding_now", "live.query_weights",
-    "live.keys_and_queries", "live.multiply_adds", "live.this_step", "live.so_far",
-    "live.decoding_ill", "live.with_bug", "live.clinic",
-)  # fmt: skip
 _BUGS = "cache_upper_left", "cache_positions"
 
 
@@ -57,7 +51,7 @@ def decoding(
         ill = [_decode_with(bug, model, token_ids, ids, num_prompt) for bug in _BUGS]
     lengths = range(num_prompt, size + 1)
     return Explorable(
-        "decoding", figure, labels=_LABELS, tokens=list(tokens), num_prompt=num_prompt,
+        "decoding", figure, tokens=list(tokens), num_prompt=num_prompt,
         weights=[to_array(layer[0]).tolist() for layer in weights],
         probs=to_array(probs.amax(dim=-1)).tolist(),
         with_cache=[_cost(model, n if n == num_prompt else 1, n) for n in lengths],

@@ -12,11 +12,6 @@ from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.plots.drawing import to_array
 from polyhead_course.words.language import text
 
-_LABELS = (
-    "query", "key", "score", "axis.weight", "temperature", "point.value", "point.output", "point.wish",
-    "live.divide", "live.score_of", "live.hull_now", "live.drag",
-)  # fmt: skip
-
 
 @checked
 def hull(
@@ -45,7 +40,7 @@ def hull(
     scores = attention_scores(query, key)
     figure = plots.weighted_sums(value, masked_softmax(scores) @ value, tokens, wished, axis_names)
     return Explorable(
-        "hull", figure, labels=_LABELS, tokens=list(tokens), scores=to_array(scores).tolist(),
+        "hull", figure, tokens=list(tokens), scores=to_array(scores).tolist(),
         values=to_array(value).tolist(), head_dim=query.shape[1],
         wished=None if wished is None else to_array(wished).tolist(),
         axis_names=[text(name) for name in axis_names],

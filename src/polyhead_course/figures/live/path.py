@@ -9,12 +9,6 @@ from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.drawing import to_array
 from polyhead_course.figures.plots.grid import HEAD_COLOURS
 
-_LABELS = (
-    "stage.input", "stage.split", "stage.permute", "stage.flatten", "stage.wrong_view", "live.projection",
-    "live.heads", "live.way_back", "live.in_memory", "live.path_now", "live.with_bug",
-    "live.clinic",
-)  # fmt: skip
-
 
 @checked
 def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> Explorable:
@@ -31,7 +25,7 @@ def path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: Size) -> E
     2
     """
     return Explorable(
-        "path", plots.transpose_path(X, num_heads), labels=_LABELS, X=to_array(X).tolist(),
-        num_heads=num_heads, colours=list(HEAD_COLOURS[:4]),
+        "path", plots.transpose_path(X, num_heads), X=to_array(X).tolist(), num_heads=num_heads,
+        colours=list(HEAD_COLOURS[:4]),
         bugs=with_bugs("path", "view", "entries_before_heads", "view_back"),
     )  # fmt: skip

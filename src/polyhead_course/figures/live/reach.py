@@ -7,11 +7,6 @@ import torch
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 
-_LABELS = (
-    "mask", "model.causal", "model.one_ahead", "model.unmasked", "live.reach_window", "live.reach_layer",
-    "live.reach_now", "live.reach_leak", "live.reach_safe", "axis.token_number",
-)  # fmt: skip
-
 
 def reach(tokens: Sequence[str]) -> Explorable:
     """Tiles of the outputs that a token reaches; the picture is that of a mask shifted by one.
@@ -21,4 +16,4 @@ def reach(tokens: Sequence[str]) -> Explorable:
     """
     seen = torch.ones(len(tokens), len(tokens)).tril(1)
     figure = plots.window_reach([seen.matrix_power(layer) > 0 for layer in (1, 2, 3)])
-    return Explorable("reach", figure, labels=_LABELS, tokens=list(tokens))
+    return Explorable("reach", figure, tokens=list(tokens))

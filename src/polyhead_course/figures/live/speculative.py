@@ -11,11 +11,6 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.figures.plots.drawing import to_array
 
-_LABELS = (
-    "draft.q", "draft.p", "draft.accepted", "draft.rejected", "draft.missing", "draft.drawn", "draft.number",
-    "draft.draw", "draft.now",
-)  # fmt: skip
-
 
 @checked
 def speculative(
@@ -30,4 +25,4 @@ def speculative(
     panels = {"q": draft_probs, "p": probs, "min(p, q)": torch.minimum(draft_probs, probs)}
     q, p = (to_array(each).tolist() for each in (draft_probs, probs))
     figure = plots.next_token_bars(panels, tokens)
-    return Explorable("speculative", figure, labels=_LABELS, tokens=list(tokens), q=q, p=p)
+    return Explorable("speculative", figure, tokens=list(tokens), q=q, p=p)

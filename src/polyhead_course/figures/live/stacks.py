@@ -7,11 +7,6 @@ from torch import Tensor
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 
-_LABELS = (
-    "axis.layer", "axis.gradient_norm", "axis.token_spread", "live.residual", "live.norm", "live.norm_none",
-    "live.norm_after", "live.norm_before", "live.layers", "live.stacks_now",
-)  # fmt: skip
-
 
 def stacks(measured: Mapping[str, Sequence[Tensor]]) -> Explorable:
     """The figure `plots.layer_curves` of the deepest stacks, in which the reader chooses a stack.
@@ -35,4 +30,4 @@ def stacks(measured: Mapping[str, Sequence[Tensor]]) -> Explorable:
         ]
         for kind, each in measured.items()
     }
-    return Explorable("stacks", plots.layer_curves(gradients, spreads), labels=_LABELS, curves=rounded)
+    return Explorable("stacks", plots.layer_curves(gradients, spreads), curves=rounded)

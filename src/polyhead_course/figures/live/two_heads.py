@@ -9,12 +9,6 @@ from polyhead.checked import Count, checked
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 
-_LABELS = (
-    "title.head", "point.value", "point.output", "point.wish", "live.weight_of", "live.second_head",
-    "live.stretch", "live.red_of", "live.two_heads_now", "live.two_heads_there",
-    "axis.red", "axis.blue",
-)  # fmt: skip
-
 
 @checked
 def two_heads(
@@ -34,6 +28,6 @@ def two_heads(
     """
     figure = plots.wish_and_hull(values, target, tokens)
     return Explorable(
-        "two_heads", figure, labels=_LABELS, tokens=list(tokens), values=values.tolist(),
-        target=target.tolist(), shares=list(shares),
+        "two_heads", figure, tokens=list(tokens), values=values.tolist(), target=target.tolist(),
+        shares=list(shares),
     )  # fmt: skip
