@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
@@ -22,7 +24,7 @@ from experiments.command import run_command
 from polyhead.generation import Steps
 from polyhead.pretrained import SmolLM2, smollm2
 from polyhead_course.models.smollm2 import bugs as tables
-from polyhead_course.models.smollm2.bugs import PROMPTS, BugRow, Continuation, perplexities
+from polyhead_course.models.smollm2.bugs import PROMPTS, BugRow, Continuation
 from polyhead_course.models.smollm2.texts import texts
 
 FOLDER = Path(tables.__file__).parent
@@ -52,6 +54,29 @@ def bug_row(model: SmolLM2, bug: str, layer: int | None = None) -> BugRow:
     report(bug, layer, round(math.exp(mean), 3), round(long, 3), laws)
     by_kind = dict(zip(texts(), found, strict=True))
     return BugRow(bug, layer, by_kind, math.exp(mean), statistics.stdev(logs), long, laws)
+
+
+@torch.no_grad()
+def perplexities(model: nn.Module, tokenizer: Tokenizer, texts: Iterable[str]) -> list[float]:
+    """Compute exp(-mean log P) over the tokens of each text but the first, which nothing comes before.
+
+    Args:
+        model: `model(token_ids)` gives logits, (batch, length, vocab_size).
+        tokenizer: Gives the tokens of a text, at least two of them.
+        texts: Read one by one.
+
+    >>> model, tokenizer, _ = smollm2()
+    >>> easy, hard = perplexities(model, tokenizer, ["1, 2, 3, 4, 5, 6, 7, 8", "8, 1, 6, 2, 7, 3, 5, 4"])
+    >>> easy < hard / 2
+    True
+    """
+    found = []
+    for text in texts:
+        ids = torch.tensor([tokenizer.encode(text).ids])
+        if ids.shape[1] < 2:
+            raise ValueError(f"texts must have two tokens or more each, got {text!r}")
+        found.append(math.exp(F.cross_entropy(model(ids)[0, :-1], ids[0, 1:]).item()))
+    return found
 
 
 def laws_that_see(planted: SmallDecoder) -> Iterator[str]:

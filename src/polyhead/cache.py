@@ -148,7 +148,11 @@ class KVCache:
                 f"key must have the dtype and, but for num_tokens, the shape of the cache, {room.dtype} "
                 f"{tuple(room.shape)}, got {key.dtype} {tuple(key.shape)}"
             )
-        if needed <= room.shape[2] and _writable(room):
+        # PyTorch allows no write into a tensor of `inference_mode` where that is off.
+        writable = (
+            torch.compiler.is_compiling() or torch.is_inference_mode_enabled() or not room.is_inference()
+        )
+        if needed <= room.shape[2] and writable:
             return self._room
         wider = [old.new_empty(batch, heads, max(needed, 2 * room.shape[2]), size) for old in self._room]
         for new, old in zip(wider, self._room, strict=True):
@@ -161,13 +165,6 @@ def _with_same_attributes(cache: Cache) -> Cache:
     other = object.__new__(type(cache))
     other.__dict__.update(cache.__dict__)
     return other
-
-
-def _writable(room: Tensor) -> bool:
-    """Whether PyTorch allows a write: not into a tensor of `inference_mode` where that is off."""
-    if torch.compiler.is_compiling():
-        return True
-    return torch.is_inference_mode_enabled() or not room.is_inference()
 
 
 class LayerCache(NamedTuple):
@@ -269,9 +266,7 @@ class DecoderCache:
         for layer in layers:
             for each in layer:
                 each.select(rows)
-        mask, memory = (
-            None if each is None else each.index_select(0, rows.long()) for each in self._state[1:]
-        )
+        mask, memory = (None if x is None else x.index_select(0, rows.long()) for x in self._state[1:])
         self._state = CacheState(layers, mask, memory)
 
 
@@ -306,8 +301,6 @@ def positions_and_mask(
     mask = torch.ones_like(token_ids, dtype=torch.bool) if mask is None else mask
     earlier = mask.new_ones(mask.shape[0], num_earlier) if earlier is None else earlier
     if earlier.shape[0] != mask.shape[0]:
-        raise ValueError(
-            f"new tokens must have the batch of the cache, {earlier.shape[0]}, got {mask.shape[0]}"
-        )
+        raise ValueError(f"new tokens must have the cache's batch, {earlier.shape[0]}, got {mask.shape[0]}")
     tokens = torch.cat((earlier, mask), dim=1)
     return (tokens.cumsum(dim=1) - 1).clamp(min=0)[:, num_earlier:], tokens[:, None]

@@ -6,20 +6,10 @@ from typing import Any, NamedTuple, Unpack
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from polyhead import layers
 from polyhead.cache import DecoderCache, LayerCache
 from polyhead.checked import Mask, Size, checked
-from polyhead.layers import (
-    Gates,
-    LayerGates,
-    LayerOptions,
-    Positions,
-    gates_per_layer,
-    make_attention,
-    make_feed_forward,
-    make_final_norm,
-    make_residual,
-    with_defaults,
-)
+from polyhead.layers import Gates, LayerGates, LayerOptions, Positions
 from polyhead.positions import share_rotations
 
 
@@ -55,15 +45,15 @@ class DecoderLayer(nn.Module):
     ) -> None:
         """Make the sublayers, with or without `cross_attention` to an encoder; see `LayerOptions`."""
         super().__init__()
-        self.embed_dim, self.num_heads, options = embed_dim, num_heads, with_defaults(options)
-        self.self_attention = make_attention(embed_dim, num_heads, options)
-        self.self_residual = make_residual(embed_dim, options)
+        self.embed_dim, self.num_heads, options = embed_dim, num_heads, layers.with_defaults(options)
+        self.self_attention = layers.make_attention(embed_dim, num_heads, options)
+        self.self_residual = layers.make_residual(embed_dim, options)
         self.cross_attention = self.cross_residual = None
         if cross_attention:
-            self.cross_attention = make_attention(embed_dim, num_heads, options, cross=True)
-            self.cross_residual = make_residual(embed_dim, options)
-        self.feed_forward = make_feed_forward(embed_dim, options)
-        self.feed_forward_residual = make_residual(embed_dim, options)
+            self.cross_attention = layers.make_attention(embed_dim, num_heads, options, cross=True)
+            self.cross_residual = layers.make_residual(embed_dim, options)
+        self.feed_forward = layers.make_feed_forward(embed_dim, options)
+        self.feed_forward_residual = layers.make_residual(embed_dim, options)
 
     @checked
     def forward(
@@ -99,10 +89,8 @@ class DecoderLayer(nn.Module):
         x = self.self_residual.leave(x, update)
         if self.cross_attention is not None and self.cross_residual is not None:
             query = self.cross_residual.enter(x)
-            options = {"need_weights": need_weights, "head_gates": cross_head_gates}
-            update, cross_weights = self.cross_attention(
-                query, memory, mask=memory_mask, cache=cross_cache, **options
-            )
+            shared = {"need_weights": need_weights, "head_gates": cross_head_gates, "cache": cross_cache}
+            update, cross_weights = self.cross_attention(query, memory, mask=memory_mask, **shared)
             x = self.cross_residual.leave(x, update)
         update = self.feed_forward(self.feed_forward_residual.enter(x))
         x = self.feed_forward_residual.leave(x, update)
@@ -110,15 +98,11 @@ class DecoderLayer(nn.Module):
 
     def _check_memory(self, memory: Tensor | None, memory_mask: Tensor | None, gates: Tensor | None) -> None:
         """Refuse a missing memory with cross-attention, and whatever belongs to it without."""
-        if self.cross_attention is not None:
-            if memory is None:
-                raise ValueError(
-                    "memory must be the encoder's output, as this decoder has cross-attention, got None"
-                )
-            return
+        if self.cross_attention is not None and memory is None:
+            raise ValueError("memory must be the encoder's output, for the cross-attention, got None")
         arguments = {"memory": memory, "memory_mask": memory_mask, "cross_head_gates": gates}
         for name, tensor in arguments.items():
-            if tensor is not None:
+            if tensor is not None and self.cross_attention is None:
                 raise ValueError(f"{name} must be None, as this decoder has no cross-attention, got one")
 
 
@@ -153,7 +137,7 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(
             DecoderLayer(embed_dim, num_heads, cross_attention, **each) for each in per_layer
         )
-        self.norm = make_final_norm(embed_dim, options)
+        self.norm = layers.make_final_norm(embed_dim, options)
 
     def new_cache(self) -> DecoderCache:
         """Make an empty cache for one batch of sequences."""
@@ -179,8 +163,8 @@ class Decoder(nn.Module):
         """
         count, collected = len(self.layers), []
         caches: list[Any] = [None] * count if cache is None else cache.begin(count, memory)
-        gates = gates_per_layer("head_gates", head_gates, self.layers, "self_attention")
-        cross_gates = gates_per_layer("cross_head_gates", cross_head_gates, self.layers, "cross_attention")
+        gates = layers.split_gates("head_gates", head_gates, self.layers, "self_attention")
+        cross_gates = layers.split_gates("cross_head_gates", cross_head_gates, self.layers, "cross_attention")
         with share_rotations():
             for layer, *inputs in zip(self.layers, caches, gates, cross_gates, strict=True):
                 x, weights = layer(x, memory, mask, memory_mask, need_weights, *inputs, positions)

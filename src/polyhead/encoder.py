@@ -5,19 +5,9 @@ from typing import Unpack
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from polyhead import layers
 from polyhead.checked import Mask, Size, checked
-from polyhead.layers import (
-    Gates,
-    LayerGates,
-    LayerOptions,
-    Positions,
-    gates_per_layer,
-    make_attention,
-    make_feed_forward,
-    make_final_norm,
-    make_residual,
-    with_defaults,
-)
+from polyhead.layers import Gates, LayerGates, LayerOptions, Positions
 from polyhead.positions import share_rotations
 
 
@@ -36,15 +26,13 @@ class EncoderLayer(nn.Module):
     def __init__(self, embed_dim: Size, num_heads: Size, **options: Unpack[LayerOptions]) -> None:
         """Make the sublayers; `num_heads` must divide `embed_dim`; for the options see `LayerOptions`."""
         super().__init__()
-        self.embed_dim, self.num_heads, options = embed_dim, num_heads, with_defaults(options)
-        if options["window"] is not None:
-            raise ValueError(
-                f"window must be None in an encoder, as it looks back only, got {options['window']}"
-            )
-        self.attention = make_attention(embed_dim, num_heads, options)
-        self.attention_residual = make_residual(embed_dim, options)
-        self.feed_forward = make_feed_forward(embed_dim, options)
-        self.feed_forward_residual = make_residual(embed_dim, options)
+        self.embed_dim, self.num_heads, options = embed_dim, num_heads, layers.with_defaults(options)
+        if (window := options["window"]) is not None:
+            raise ValueError(f"window must be None in an encoder, as it looks back only, got {window}")
+        self.attention = layers.make_attention(embed_dim, num_heads, options)
+        self.attention_residual = layers.make_residual(embed_dim, options)
+        self.feed_forward = layers.make_feed_forward(embed_dim, options)
+        self.feed_forward_residual = layers.make_residual(embed_dim, options)
 
     @checked
     def forward(
@@ -63,9 +51,8 @@ class EncoderLayer(nn.Module):
         Of a mask of the tokens that are no padding, (batch, length), the mask is `token_mask[:, None]`.
         """
         query = self.attention_residual.enter(x)
-        update, weights = self.attention(
-            query, mask=mask, need_weights=need_weights, head_gates=head_gates, positions=positions
-        )
+        options = {"need_weights": need_weights, "head_gates": head_gates, "positions": positions}
+        update, weights = self.attention(query, mask=mask, **options)
         x = self.attention_residual.leave(x, update)
         update = self.feed_forward(self.feed_forward_residual.enter(x))
         return self.feed_forward_residual.leave(x, update), weights
@@ -90,7 +77,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed_dim = embed_dim
         self.layers = nn.ModuleList(EncoderLayer(embed_dim, num_heads, **options) for _ in range(num_layers))
-        self.norm = make_final_norm(embed_dim, options)
+        self.norm = layers.make_final_norm(embed_dim, options)
 
     @checked
     def forward(
@@ -103,7 +90,7 @@ class Encoder(nn.Module):
     ) -> tuple[Float[Tensor, "batch length {self.embed_dim}"], tuple[Tensor, ...] | None]:
         """Apply all layers; gates and weights have an entry for each, see `EncoderLayer`."""
         collected = []
-        rows = gates_per_layer("head_gates", head_gates, self.layers, "attention")
+        rows = layers.split_gates("head_gates", head_gates, self.layers, "attention")
         with share_rotations():
             for layer, gates in zip(self.layers, rows, strict=True):
                 x, weights = layer(x, mask, need_weights, gates, positions)

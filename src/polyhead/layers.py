@@ -136,12 +136,12 @@ def make_final_norm(embed_dim: int, options: LayerOptions) -> nn.LayerNorm | RMS
     return make_norm(options["norm"], embed_dim, options["layer_norm_eps"]) if options["norm_first"] else None
 
 
-def gates_per_layer(
+def split_gates(
     name: str, gates: LayerGates | None, layers: nn.ModuleList, attention: str
 ) -> Sequence[Tensor | None]:
     """Give the gates, or None, for the attention of this name in each layer.
 
-    >>> gates_per_layer("head_gates", None, nn.ModuleList([nn.Identity(), nn.Identity()]), "attention")
+    >>> split_gates("head_gates", None, nn.ModuleList([nn.Identity(), nn.Identity()]), "attention")
     [None, None]
     """
     if gates is None:

@@ -1,8 +1,7 @@
 """Positions: without them attention treats its tokens as a set."""
 
-import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -136,22 +135,6 @@ def _share_rotations() -> Iterator[None]:
         _ROTATIONS.reset(token)
 
 
-def _computed_once(function: Callable[..., _Rotation]) -> Callable[..., _Rotation]:
-    """Look a rotation up among those that are shared."""
-
-    @functools.wraps(function)
-    def look_up(rotary: "RotaryPositions", x: Tensor, positions: Tensor | None) -> _Rotation:
-        shared = None if torch.compiler.is_compiling() else _ROTATIONS.get()
-        if shared is None or positions is None:
-            return function(rotary, x, positions)
-        key = rotary, positions, x.shape, x.dtype  # a tensor is equal, as a key, to itself alone
-        if key not in shared:
-            shared[key] = function(rotary, x, positions)
-        return shared[key]
-
-    return look_up
-
-
 class RotaryPositions(nn.Module):
     """Rotates each pair of numbers of a query or key by an angle that grows with its position.
 
@@ -200,9 +183,17 @@ class RotaryPositions(nn.Module):
         rotated = torch.stack((first * cos - second * sin, second * cos + first * sin), dim=-1)
         return rotated.flatten(-2)
 
-    @_computed_once
-    def _sin_and_cos(self, x: Tensor, positions: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Compute sine and cosine of each pair's angle, (…, length, head_dim / 2)."""
+    def _sin_and_cos(self, x: Tensor, positions: Tensor | None) -> _Rotation:
+        """Give sine and cosine of each pair's angle, (…, length, head_dim / 2): shared ones, or new ones."""
+        shared = None if torch.compiler.is_compiling() else _ROTATIONS.get()
+        if shared is None or positions is None:
+            return self._compute(x, positions)
+        key = self, positions, x.shape, x.dtype  # a tensor is equal, as a key, to itself alone
+        if key not in shared:
+            shared[key] = self._compute(x, positions)
+        return shared[key]
+
+    def _compute(self, x: Tensor, positions: Tensor | None) -> _Rotation:
         angles = _angles(_broadcast_positions(positions, x), self.head_dim, self.base)
         if self.scaling is not None:
             one = torch.ones(1, device=x.device)  # at position 1 the angles are the frequencies

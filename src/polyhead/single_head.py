@@ -55,9 +55,8 @@ class SingleHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         query, key, value = hide_unseen(query, key, value, mask)
-        return attend(
-            self.query_projection(query), self.key_projection(key), self.value_projection(value), mask
-        )
+        q, k, v = self.query_projection(query), self.key_projection(key), self.value_projection(value)
+        return attend(q, k, v, mask)
 
     def extra_repr(self) -> str:
         """Give the sizes, for `print(module)`."""

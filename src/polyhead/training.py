@@ -123,10 +123,11 @@ def train(
     trainable = next((each for each in model.parameters() if each.requires_grad), None)
     if trainable is None:
         raise ValueError(f"model must have parameters that require gradients, got a {type(model).__name__}")
-    rank, size = join_process_group(trainable.device)
+    place = trainable.device
+    rank, size = join_process_group(place)
     if recipe.batch_size < size:
         raise ValueError(f"batch_size must be at least 1 a process, {size}, got {recipe.batch_size}")
-    with torch.random.fork_rng(devices=_gpus(trainable.device)):
+    with torch.random.fork_rng(devices=[place.index or 0] if place.type == "cuda" else []):
         optimizer = _optimizer(model, recipe)
         facts = {**asdict(recipe), "num_examples": num_examples} | ({} if data is None else {"data": data})
         state = RunState(folder, model, optimizer, facts, is_writer=rank == 0)
@@ -143,10 +144,6 @@ def train(
                 report(step + 1, losses[-1])
     model.eval()
     return losses
-
-
-def _gpus(place: torch.device) -> list[int]:
-    return [place.index or 0] if place.type == "cuda" else []
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
@@ -167,31 +164,25 @@ def _update(
     if has_process_group():
         sums, size = sums.to(total.device), dist.get_world_size()
         dist.all_reduce(sums)
-    all_totals, all_counts = sums.tolist()
-    if all_counts <= 0 or not math.isfinite(all_totals):
-        raise FloatingPointError(
-            f"step {step}: loss must be finite, got {all_totals} of {all_counts:g} tokens"
-        )
+    loss_sum, num_tokens = sums.tolist()
+    if num_tokens <= 0 or not math.isfinite(loss_sum):
+        raise FloatingPointError(f"step {step}: loss must be finite, got {loss_sum} of {num_tokens:g} tokens")
     # DistributedDataParallel averages the processes' gradients; times their number it is the sum.
-    (total * (size / all_counts)).backward()
+    (total * (size / num_tokens)).backward()
     nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
     for group in optimizer.param_groups:
         group["lr"] = recipe.rate(step)
     optimizer.step()
     optimizer.zero_grad()
-    return all_totals / all_counts
+    return loss_sum / num_tokens
 
 
 def _batch(recipe: Recipe, num_examples: int, step: int) -> Tensor:
     """The rows of a step, (batch_size,): one shuffled pass through the examples after another."""
     indices = torch.arange(step * recipe.batch_size, (step + 1) * recipe.batch_size)
     passes = indices // num_examples
-    return torch.cat(
-        [
-            _shuffled(recipe.seed, number, num_examples)[indices[passes == number] % num_examples]
-            for number in sorted(set(passes.tolist()))
-        ]
-    )
+    orders = {number: _shuffled(recipe.seed, number, num_examples) for number in sorted(set(passes.tolist()))}
+    return torch.cat([order[indices[passes == n] % num_examples] for n, order in orders.items()])
 
 
 @lru_cache(maxsize=2)
@@ -222,7 +213,6 @@ class Progress:
         now = time.monotonic()
         if now - self.last_print >= self.seconds or step == self.steps:
             left = (self.steps - step) * (now - self.start) / (step - self.done)
-            print(
-                f"step {step}/{self.steps}  loss {loss:.4f}  {left:.0f} s left", file=sys.stderr, flush=True
-            )
+            line = f"step {step}/{self.steps}  loss {loss:.4f}  {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
             self.last_print = now

@@ -230,14 +230,12 @@ class EncoderDecoder(nn.Module):
         target_mask: Bool[Tensor, "batch target_length"] | None = None,
     ) -> TransformerWeights:
         """Compute the weights of the three attentions in each layer; the arguments are those of `forward`."""
-        positions, source_key_mask = positions_and_mask(source_ids, source_mask)
+        positions, memory_mask = positions_and_mask(source_ids, source_mask)
         x = self.source_embedding(source_ids, positions)
-        memory, encoder = self.encoder(x, source_key_mask, need_weights=True, positions=positions)
+        memory, encoder = self.encoder(x, memory_mask, need_weights=True, positions=positions)
         positions, key_mask = positions_and_mask(target_ids, target_mask)
         x = self.target_embedding(target_ids, positions)
-        _, decoder = self.decoder(
-            x, memory, key_mask, source_key_mask, need_weights=True, positions=positions
-        )
+        _, decoder = self.decoder(x, memory, key_mask, memory_mask, need_weights=True, positions=positions)
         self_attention, cross_attention = zip(*decoder, strict=True)
         return TransformerWeights(encoder, self_attention, cross_attention)
 
@@ -282,13 +280,9 @@ class Transformer(EncoderDecoder):
 
         source = embedding(source_vocab_size)
         target = source if target_vocab_size is None else embedding(target_vocab_size)
-        super().__init__(
-            source,
-            Encoder(num_encoder_layers, embed_dim, num_heads, **options),
-            target,
-            Decoder(num_decoder_layers, embed_dim, num_heads, **options),
-            TiedOutput(target),
-        )
+        encoder = Encoder(num_encoder_layers, embed_dim, num_heads, **options)
+        decoder = Decoder(num_decoder_layers, embed_dim, num_heads, **options)
+        super().__init__(source, encoder, target, decoder, TiedOutput(target))
 
 
 def _common_size(*parts: TokenEmbedding | Encoder | Decoder) -> int:

@@ -51,8 +51,11 @@ class Visibility(NamedTuple):
         num_queries, num_keys = shape[-2:]
         # The mask is not expanded: the kernel would turn each of its numbers into a floating one.
         mask = None if mask is None else broadcast_mask(mask, shape)
-        if window is not None and (positions is not None or num_keys > window):
-            seen = _window(num_queries, num_keys, window, positions, device)
+        if window is not None and positions is not None:
+            distances = positions[..., num_keys - num_queries :, None] - positions[..., None, :]
+            seen = (distances < window) & causal_mask(num_queries, num_keys).to(device)
+        elif window is not None and num_keys > window:
+            seen = window_mask(num_queries, window, num_keys).to(device)
         elif not is_causal or num_queries == 1:  # the last token alone sees all
             return cls(mask)
         elif mask is None and num_queries == num_keys and not need_mask:
@@ -61,13 +64,3 @@ class Visibility(NamedTuple):
             seen = causal_mask(num_queries, num_keys).to(device)
         seen = broadcast_mask(seen, shape)
         return cls(seen if mask is None else mask & seen)
-
-
-def _window(
-    num_queries: int, num_keys: int, window: int, positions: Tensor | None, device: torch.device | None
-) -> Tensor:
-    """Hide later keys, and those that are `window` or more keys, or positions, back."""
-    if positions is None:
-        return window_mask(num_queries, window, num_keys).to(device)
-    distances = positions[..., num_keys - num_queries :, None] - positions[..., None, :]
-    return (distances < window) & causal_mask(num_queries, num_keys).to(device)

@@ -181,7 +181,7 @@ def another_batch():
 
 
 BAD = {
-    "new tokens of another batch": (another_batch, "batch of the cache, 2, got 3"),
+    "new tokens of another batch": (another_batch, "the cache's batch, 2, got 3"),
     "a fixed cache's second update": (lambda: filled(fixed=True).update(KEY, VALUE), "fixed.*second"),
     "another batch": (lambda: filled().update(KEY[:1], VALUE[:1]), r"key.*\(3, 2, .*\(1, 2, 1, 5\)"),
     "other heads": (lambda: filled().update(KEY[:, :1], VALUE[:, :1]), r"key.*\(3, 2, .*\(3, 1, 1, 5\)"),

@@ -173,7 +173,7 @@ def test_the_tokenizer_of_a_file(tmp_path: Path) -> None:
         *(
             (
                 {"change": lambda writer, name=name: writer.add_tensor(name, np.ones(8, np.float32))},
-                f"the tensors must be those of Llama, such as blk.0.attn_q.weight, got also {name}",
+                f"the tensors must be Llama's, as blk.0.attn_q.weight, got also {name}",
             )
             for name in ("rope_freqs.weight", "output", "blk.attn_q.weight", "enc.0.attn_q.weight")
         ),

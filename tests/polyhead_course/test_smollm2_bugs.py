@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from attention_clinic.plant import PLANTABLE, plant
+from experiments.smollm2_bugs import perplexities
 from polyhead.pretrained import smollm2
-from polyhead_course.models.smollm2.bugs import PROMPTS, WAYS, bugs, continuations, perplexities
+from polyhead_course.models.smollm2.bugs import PROMPTS, WAYS, bugs, continuations
 from polyhead_course.models.smollm2.texts import texts
 
 TOKENIZER: Any = SimpleNamespace(encode=lambda text: SimpleNamespace(ids=[int(each) for each in text]))

@@ -21,7 +21,7 @@ def test_the_headings_are_in_the_readers_language():
 
 
 def test_a_row_of_another_length_is_refused():
-    with pytest.raises(ValueError, match=r"each row must have 2 cells, one for each heading, got \[1\]"):
+    with pytest.raises(ValueError, match=r"rows must have 2 cells, one for each heading, got \[1\]"):
         Table(["course.chapter", "course.check"], [[1]])
 
 

@@ -75,7 +75,7 @@ def beam_search(
         (batch, vocab_size), device = logits.shape, logits.device
         # Each prompt begins as one beam: of a small vocabulary, there are never more beams than sequences.
         live, totals = steps.ids.new_empty(batch, 1, 0), torch.zeros(batch, 1, device=device)
-        complete = _Best(batch, beam_size, end_id, length_penalty, device)
+        complete = _Best(live.new_empty(batch, beam_size, 0), end_id, length_penalty)
         length, can_improve = 0, True
         while can_improve:
             length += 1
@@ -102,12 +102,10 @@ def beam_search(
 class _Best:
     """The best complete sequences of each prompt, best first."""
 
-    def __init__(
-        self, batch: int, beam_size: int, end_id: int, length_penalty: float, device: torch.device
-    ) -> None:
-        self.end_id, self.length_penalty = end_id, length_penalty
-        self.token_ids = torch.empty(batch, beam_size, 0, dtype=torch.long, device=device)
-        self.ranks = torch.full((batch, beam_size), -torch.inf, device=device)
+    def __init__(self, token_ids: Tensor, end_id: int, length_penalty: float) -> None:
+        """Begin with empty sequences, (batch, beam_size, 0), which rank below all others."""
+        self.token_ids, self.end_id, self.length_penalty = token_ids, end_id, length_penalty
+        self.ranks = torch.full(token_ids.shape[:2], -torch.inf, device=token_ids.device)
 
     def rank(self, totals: Tensor, length: int) -> Tensor:
         """-log(-score), which orders as scores do, and which no penalty takes out of range."""

@@ -53,9 +53,8 @@ class Steps:
         self.memory: Tensor | None = None
         has_encoder = isinstance(kind, EncoderDecoder)
         # Another's decoder may give all logits only.
-        self._selects = (
-            "logits_at" in inspect.signature(kind.decode if has_encoder else kind.forward).parameters
-        )
+        step = kind.decode if has_encoder else kind.forward
+        self._selects = "logits_at" in inspect.signature(step).parameters
         if has_encoder:
             if source_ids is None:
                 raise ValueError("source_ids must be the tokens that the encoder reads, got None")
@@ -114,13 +113,9 @@ class Steps:
         else:
             logits = self.model.decode(ids, self.memory, mask, self.source_mask, cache, **options)
         rows = torch.arange(len(ids), device=ids.device)
-        return _finite(logits[:, 0] if self._selects else logits[rows, last])
-
-
-def _finite(logits: Tensor) -> Tensor:
-    """Return the logits, if they have a softmax: no NaN, and a finite maximum in each row."""
-    largest = logits.amax(dim=-1)
-    if not largest.isfinite().all():
-        wrong = largest[~largest.isfinite()][0].item()
-        raise FloatingPointError(f"model must give logits with a finite maximum, got {wrong}")
-    return logits
+        logits = logits[:, 0] if self._selects else logits[rows, last]
+        largest = logits.amax(dim=-1)
+        if not largest.isfinite().all():  # they have no softmax
+            wrong = largest[~largest.isfinite()][0].item()
+            raise FloatingPointError(f"model must give logits with a finite maximum, got {wrong}")
+        return logits

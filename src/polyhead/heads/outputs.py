@@ -100,10 +100,7 @@ def _before_projection(model: nn.Module, see: Callable[[Layer, Tensor], Tensor |
 
 @checked
 def control_heads(
-    model: nn.Module,
-    heads: Collection[Head],
-    generator: torch.Generator,
-    exclude: Collection[Head] = (),
+    model: nn.Module, heads: Collection[Head], generator: torch.Generator, exclude: Collection[Head] = ()
 ) -> list[Head]:
     """Draw as many other heads of the same layers: a control, whose removal costs what removal alone costs.
 

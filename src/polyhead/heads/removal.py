@@ -158,19 +158,16 @@ def attentions(model: nn.Module) -> dict[Layer, MultiHeadAttention]:
         for number, layer in enumerate(stack.layers):
             if isinstance(stack, Encoder):
                 by_layer["encoder", number] = layer.attention
-                continue
-            by_layer["decoder", number] = layer.self_attention
-            if layer.cross_attention is not None:
+            else:
+                by_layer["decoder", number] = layer.self_attention
                 by_layer["cross", number] = layer.cross_attention
-    return by_layer
+    return {layer: attention for layer, attention in by_layer.items() if attention is not None}
 
 
 def _gates(model: nn.Module) -> dict[Layer, Tensor]:
     """A factor of 1 for each head."""
-    return {
-        layer: attention.output_projection.weight.new_ones(attention.num_heads)
-        for layer, attention in attentions(model).items()
-    }
+    layers = attentions(model).items()
+    return {layer: each.output_projection.weight.new_ones(each.num_heads) for layer, each in layers}
 
 
 @contextmanager
@@ -252,9 +249,7 @@ def _keep_heads(attention: MultiHeadAttention, heads: list[int]) -> None:
     group_of_each = [head // group_size for head in heads]
     groups = sorted(set(group_of_each))
     if len({group_of_each.count(group) for group in groups}) > 1:
-        raise ValueError(
-            f"heads must leave equally many heads in each group of {group_size}, got {heads} left"
-        )
+        raise ValueError(f"heads must leave equally many in each group of {group_size}, got {heads} left")
     queries, keys, _ = attention.sizes
     parts = (heads, 0), (groups, queries), (groups, queries + keys)
     rows = torch.cat([start + _rows_of(numbers, head_dim) for numbers, start in parts])

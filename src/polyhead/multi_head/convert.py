@@ -49,9 +49,7 @@ def copy_weights(source: nn.Module, target: nn.Module) -> None:
     pairs = list(zip(_NAMES, weights.projections, places.projections, strict=True))
     for name, read, place in pairs:
         if read.biases and not place.biases:
-            raise ValueError(
-                f"target must have biases, as the source's {name} projection has, got one without"
-            )
+            raise ValueError(f"target must have biases, as the source's {name} projection has, got none")
         if any(tensor.is_meta for tensor in (*read.weights, *read.biases, *place.weights, *place.biases)):
             raise ValueError(
                 f"source and target must hold numbers, got a {name} projection on the meta device: call "
@@ -110,16 +108,18 @@ _LAYERS: dict[type[nn.Module], Sequence[str]] = {
 
 def _read(module: nn.Module) -> _Weights:
     if isinstance(module, MultiHeadAttention):
-        for name in ("rotary", "query_norm", "window", "sinks"):
-            if getattr(module, name) is not None:
-                raise ValueError(
-                    f"MultiHeadAttention must be made without {name}, which the other forms lack"
-                )
-        packed = _split_packed(module.input_projection.weight, module.input_projection.bias, module.sizes)
-        layers = [*packed, _projection([module.output_projection])]
-        return _Weights(layers, module.embed_dim, module.num_heads, module.num_kv_heads, module.head_dim)
+        options = ("rotary", "query_norm", "window", "sinks")
+        _refuse("MultiHeadAttention", {name: getattr(module, name) is not None for name in options})
+        linear = module.input_projection
+        return _read_packed(module, linear.weight, linear.bias, module.output_projection, module.sizes)
     if isinstance(module, nn.MultiheadAttention):
-        return _read_torch(module)
+        _refuse("torch.nn.MultiheadAttention", {
+            "kdim or vdim": module.in_proj_weight is None,
+            "add_bias_kv": module.bias_k is not None,
+            "add_zero_attn": module.add_zero_attn,
+        })  # fmt: skip
+        sizes = [module.embed_dim] * 3
+        return _read_packed(module, module.in_proj_weight, module.in_proj_bias, module.out_proj, sizes)
     if _is_d2l(module):
         return _read_d2l(module)
     for kind, names in _LAYERS.items():
@@ -129,6 +129,23 @@ def _read(module: nn.Module) -> _Weights:
     raise TypeError(
         f"copy_weights needs one of {kinds} or d2l's MultiHeadAttention, got {type(module).__name__}"
     )
+
+
+def _refuse(kind: str, options: dict[str, bool]) -> None:
+    for name, used in options.items():
+        if used:
+            raise ValueError(f"{kind} must be made without {name}, which the other forms lack")
+
+
+def _read_packed(
+    module: Any, weight: Tensor, bias: Tensor | None, output: nn.Linear, sizes: list[int]
+) -> _Weights:
+    """Read a module whose first projection has queries, keys and values in rows of these `sizes`."""
+    biases = [()] * 3 if bias is None else [(each,) for each in torch.split(bias, sizes)]
+    parts = zip(torch.split(weight, sizes), biases, strict=True)
+    layers = [*(_Projection([each], bias) for each, bias in parts), _projection([output])]
+    kv_heads = sizes[1] // module.head_dim
+    return _Weights(layers, module.embed_dim, module.num_heads, kv_heads, module.head_dim)
 
 
 def _read_linears(module: Any, names: Sequence[str]) -> _Weights:
@@ -145,26 +162,6 @@ def _projection(layers: Sequence[nn.Linear]) -> _Projection:
     return _Projection(
         [each.weight for each in layers], [each.bias for each in layers if each.bias is not None]
     )
-
-
-def _split_packed(weight: Tensor, bias: Tensor | None, sizes: list[int]) -> list[_Projection]:
-    biases = [()] * len(sizes) if bias is None else [(each,) for each in torch.split(bias, sizes)]
-    return [_Projection([each], bias) for each, bias in zip(torch.split(weight, sizes), biases, strict=True)]
-
-
-def _read_torch(module: nn.MultiheadAttention) -> _Weights:
-    for name, used in (
-        ("kdim or vdim", module.in_proj_weight is None),
-        ("add_bias_kv", module.bias_k is not None),
-        ("add_zero_attn", module.add_zero_attn),
-    ):
-        if used:
-            raise ValueError(
-                f"torch.nn.MultiheadAttention must be made without {name}, which the other forms lack"
-            )
-    packed = _split_packed(module.in_proj_weight, module.in_proj_bias, [module.embed_dim] * 3)
-    layers = [*packed, _projection([module.out_proj])]
-    return _Weights(layers, module.embed_dim, module.num_heads, module.num_heads, module.head_dim)
 
 
 def _read_d2l(module: nn.Module) -> _Weights:

@@ -17,7 +17,7 @@ from polyhead.visibility import Visibility
 class MultiHeadAttention(nn.Module):
     """Concat(head_1, …, head_h) W_O, computed at once by `torch.nn.functional.scaled_dot_product_attention`.
 
-    A call has four steps: `_combine` combines what hides keys from queries, `_project` computes queries,
+    A call has four steps: `Visibility` combines what hides keys from queries, `_project` computes queries,
     keys and values of all heads, `_attend` mixes the values, and `output_projection` mixes the heads.
 
     With fewer key and value heads than query heads it is grouped-query attention (Ainslie et al. 2023); with
@@ -123,7 +123,11 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         self._check_arguments(query, key, is_causal, cache)
-        visibility = self._combine(query, key, mask, is_causal, need_weights, cache, positions)
+        num_keys, seen = key.shape[1] if cache is None else cache.length_with(key), positions
+        if cache is not None and self.window is not None:
+            seen = cache.positions_with(query.shape[1], positions)
+        shape = query.shape[0], self.num_heads, query.shape[1], num_keys
+        visibility = Visibility.combine(shape, mask, is_causal, self.window, seen, query.device, need_weights)
         if cache is None:
             query, key, value = hide_unseen(query, key, value, visibility.mask)
         q, k, v = self._project(query, key, value, cache, positions)
@@ -149,26 +153,7 @@ class MultiHeadAttention(nn.Module):
         if key is not query or (cache is not None and cache.fixed):
             raise ValueError("key must be None, as rotary and window are for self-attention, got another one")
         if self.window is not None and not is_causal:
-            raise ValueError(
-                f"is_causal must be True, as the window of {self.window} looks back only, got False"
-            )
-
-    def _combine(
-        self,
-        query: Tensor,
-        key: Tensor,
-        mask: Tensor | None,
-        is_causal: bool,
-        need_weights: bool,
-        cache: KVCache | None,
-        positions: Tensor | None,
-    ) -> Visibility:
-        """Give what each query sees: mask, causality and window in one."""
-        num_keys = key.shape[1] if cache is None else cache.length_with(key)
-        shape = query.shape[0], self.num_heads, query.shape[1], num_keys
-        if cache is not None and self.window is not None:
-            positions = cache.positions_with(query.shape[1], positions)
-        return Visibility.combine(shape, mask, is_causal, self.window, positions, query.device, need_weights)
+            raise ValueError(f"is_causal must be True with a window of {self.window}, got False")
 
     def _project(
         self, query: Tensor, key: Tensor, value: Tensor, cache: KVCache | None, positions: Tensor | None

@@ -31,9 +31,8 @@ class LoopedMultiHeadAttention(nn.Module):
         super().__init__()
         self.embed_dim, self.num_heads = embed_dim, num_heads
         self.head_dim = divide_exactly("embed_dim", embed_dim, "num_heads", num_heads)
-        self.heads = nn.ModuleList(
-            SingleHeadAttention(embed_dim, self.head_dim, bias) for _ in range(num_heads)
-        )
+        heads = (SingleHeadAttention(embed_dim, self.head_dim, bias) for _ in range(num_heads))
+        self.heads = nn.ModuleList(heads)
         self.output_projection = nn.Linear(embed_dim, embed_dim, bias=bias)
 
     @checked

@@ -26,18 +26,11 @@ def attend_with_sinks(
     """
     if not need_weights:
         return _fused(q, k, v, sinks, visibility, dropout), None
-    group = q.shape[1] // k.shape[1]
+    group, mask = q.shape[1] // k.shape[1], _with_sink(visibility.mask, k.shape[-2])
     k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))
-    return _explicit(q, k, v, sinks, visibility.mask, dropout)
-
-
-def _explicit(
-    q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, mask: Tensor | None, dropout: float
-) -> tuple[Tensor, Tensor]:
-    """Compute the formula: the softmax has one more column, which is dropped after it."""
     scores = attention_scores(q, k)
     column = sinks.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)
-    weights = masked_softmax(torch.cat((column, scores), dim=-1), _with_sink(mask, k.shape[-2]))[..., 1:]
+    weights = masked_softmax(torch.cat((column, scores), dim=-1), mask)[..., 1:]  # without the sink
     weights = F.dropout(weights, dropout) if dropout > 0.0 else weights
     return weights @ v, weights
 

@@ -85,12 +85,9 @@ class TransposedMultiHeadAttention(nn.Module):
         queries, keys, values = hide_unseen(queries, keys, values, mask)
         if mask is not None:  # entry b · num_heads + i of the folded batch belongs to sequence b
             mask = mask.repeat_interleave(self.num_heads, dim=0)
-        output, weights = attend(
-            transpose_qkv(self.W_q(queries), self.num_heads),
-            transpose_qkv(self.W_k(keys), self.num_heads),
-            transpose_qkv(self.W_v(values), self.num_heads),
-            mask,
-            self.dropout if self.training else 0.0,
-        )
+        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        keys = transpose_qkv(self.W_k(keys), self.num_heads)
+        values = transpose_qkv(self.W_v(values), self.num_heads)
+        output, weights = attend(queries, keys, values, mask, self.dropout if self.training else 0.0)
         self.attention_weights = weights.detach()  # with its gradient the module could not be copied
         return self.W_o(transpose_output(output, self.num_heads))

@@ -123,9 +123,8 @@ def _open(path: Path) -> "GGUFReader":
         raise FileNotFoundError(f"path must be a GGUF file, got {path}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "error", RuntimeWarning
-            )  # an offset beyond 2**64 would be in the file again
+            # An offset beyond 2**64 would be in the file again.
+            warnings.simplefilter("error", RuntimeWarning)
             return Reader(path)
     except (ValueError, KeyError, IndexError, OverflowError, RecursionError, RuntimeWarning) as error:
         raise ValueError(f"{path} must be a GGUF file: {error}") from error
@@ -138,9 +137,7 @@ def _config(values: dict[str, Any], tensors: set[str]) -> dict[str, Any]:
         raise ValueError(f"general.architecture must be 'llama', got {architecture!r}")
     own = {name.removeprefix("llama."): value for name, value in values.items() if name.startswith("llama.")}
     if unknown := own.keys() - _UNUSED - set(_SIZES.values()):
-        raise ValueError(
-            f"the settings must be those of Llama, got also llama.{', llama.'.join(sorted(unknown))}"
-        )
+        raise ValueError(f"the settings must be Llama's, got also llama.{', llama.'.join(sorted(unknown))}")
     if missing := set(_SIZES.values()) - own.keys() - {"attention.head_count_kv", "rope.freq_base"}:
         raise ValueError(f"the settings must have llama.{', llama.'.join(sorted(missing))}, found none")
     config = {ours: own[theirs] for ours, theirs in _SIZES.items() if theirs in own}
@@ -167,9 +164,7 @@ def _weights(
     for tensor in reader.tensors:
         parts = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", tensor.name)
         if not parts or parts[2] not in _TENSORS:
-            raise ValueError(
-                f"the tensors must be those of Llama, such as blk.0.attn_q.weight, got also {tensor.name}"
-            )
+            raise ValueError(f"the tensors must be Llama's, as blk.0.attn_q.weight, got also {tensor.name}")
         layer, name, kind = parts.groups()
         if tensor.tensor_type.name not in _QUANTIZATIONS:
             expected = ", ".join(_QUANTIZATIONS)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from polyhead.layers import LayerOptions
 from polyhead.pretrained.hugging_face import Config, Settings, load_weights
 from polyhead.pretrained.llama import LAYOUT, make_decoder
 from polyhead.transformer import DecoderOnly
@@ -45,9 +46,8 @@ def make_qwen3(config: Config) -> DecoderOnly:
     settings.must_be(mlp_bias=False)
     head_dim, groups = settings.sizes("head_dim", "num_key_value_heads")
     eps = settings.get("rms_norm_eps", 1e-6)
-    return make_decoder(
-        settings, {"head_dim": head_dim, "num_kv_heads": groups, "qk_norm": eps}, _windows(settings)
-    )
+    family: LayerOptions = {"head_dim": head_dim, "num_kv_heads": groups, "qk_norm": eps}
+    return make_decoder(settings, family, _windows(settings))
 
 
 def _windows(settings: Settings) -> list[int | None]:

@@ -28,12 +28,9 @@ class _CourseWording(Wording):
 def _cells() -> dict[str, str]:
     """The cell that teaches each bug, as "02-masks.ipynb#polarity"."""
     source = resources.files(__package__).joinpath("cells.yml").read_text(encoding="utf-8")
-    return {
-        bug: f"{stem}.ipynb#{cell}"
-        for stem, cells in yaml.safe_load(source).items()
-        for cell, bugs in cells.items()
-        for bug in bugs
-    }
+    stems = yaml.safe_load(source).items()
+    cells = {f"{stem}.ipynb#{cell}": bugs for stem, several in stems for cell, bugs in several.items()}
+    return {bug: cell for cell, bugs in cells.items() for bug in bugs}
 
 
 # Without the variable, sections are cells of the notebooks, which the site's pages link to.

@@ -17,9 +17,8 @@ def pack_figures(notebooks: Path, archive: Path, browser: Browser) -> int:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for notebook in sorted(notebooks.glob("*.ipynb")):
             for cell, svg in figures(read_notebook(notebook, check=False)).items():
-                page.set_content(
-                    f'<body style="margin: 0; background: #fff">{svg[svg.index("<svg") :]}</body>'
-                )
+                picture = svg[svg.index("<svg") :]
+                page.set_content(f'<body style="margin: 0; background: #fff">{picture}</body>')
                 for ending, data in (("svg", svg), ("png", page.locator("svg").first.screenshot())):
                     # A fixed date: the same figures give the same bytes.
                     packed.writestr(zipfile.ZipInfo(f"{notebook.stem}/{cell}.{ending}"), data)

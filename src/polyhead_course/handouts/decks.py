@@ -7,9 +7,9 @@ with a term in bold, which explains it.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -19,7 +19,7 @@ from polyglot_book.contents import EXERCISE_CLASS
 
 # What no slide shows: controls, what is folded, code.
 _DROPPED = (
-    ".headerlink, script, noscript, button, details, .polyglot-live-body, .cell_input, .toctree-wrapper"
+    ".headerlink, .toctree-wrapper, .polyglot-live-body, .cell_input, button, details, script, noscript"
 )
 _FIGURE, _FORMULA = "svg.polyglot-figure", "math[display=block]"
 # Tags, code and formulas, in which no sentence ends; an abbreviation or a number ends none either.
@@ -28,8 +28,7 @@ _END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bal)[.!?][)”’]?(?=\s|$)|[。�
 _TEMPLATES = Environment(loader=PackageLoader(__package__, ""), trim_blocks=True, lstrip_blocks=True)
 
 
-@dataclass(frozen=True)
-class Slide:
+class Slide(NamedTuple):
     """One slide.
 
     Attributes:
@@ -60,18 +59,12 @@ def slides_of(html: str) -> list[Slide]:
     exercises = [node.inner_html or "" for node in article.css(f".{EXERCISE_CLASS} > .admonition-title")]
     slides = list[Slide]()
     for heading in article.css("section > :is(h1, h2, h3)"):
-        parent = heading.parent
-        blocks = [
-            node
-            for node in (parent.iter() if parent else ())
-            if node.tag not in ("section", "h1", "h2", "h3")
-        ]
-        title = heading.inner_html or ""
+        siblings, title = heading.parent.iter() if heading.parent else (), heading.inner_html or ""
+        blocks = [node for node in siblings if node.tag not in ("section", "h1", "h2", "h3")]
         slides += _of_section(blocks, title, is_first=heading.tag == "h1")
         if exercises and any(EXERCISE_CLASS in (node.attributes.get("class") or "") for node in blocks):
-            slides.append(
-                Slide(title, picture=f"<ol>{''.join(f'<li>{each}</li>' for each in exercises)}</ol>")
-            )
+            items = "".join(f"<li>{each}</li>" for each in exercises)
+            slides.append(Slide(title, picture=f"<ol>{items}</ol>"))
             exercises = []
     return slides
 
@@ -124,6 +117,5 @@ def deck_of(page: Path, language: Language, style: str, address: str) -> str:
         address: Where the chapter is on the published site, "" if nowhere.
     """
     slides = slides_of(page.read_text(encoding="utf-8"))
-    return _TEMPLATES.get_template("deck.html").render(
-        language=language, slides=slides, style=style, address=address
-    )
+    template = _TEMPLATES.get_template("deck.html")
+    return template.render(language=language, slides=slides, style=style, address=address)

@@ -5,6 +5,8 @@ A row names the heads that were off, so that it can be computed again on its own
 """
 
 import csv
+import io
+from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
@@ -41,14 +43,20 @@ def read_trials(file: Traversable) -> list[Trial]:
     >>> len(read_trials(resources.files(__package__).joinpath("data/heads_dropout.csv")))
     126
     """
-    return [
-        Trial(
-            row.pop("experiment"),
-            parse_heads(row.pop("off")),
-            {name: float(value) for name, value in row.items() if value},
-        )
-        for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines())
-    ]
+    found = []
+    for row in read_rows(file):
+        name, off = row.pop("experiment"), parse_heads(row.pop("off"))
+        found.append(Trial(name, off, {name: float(value) for name, value in row.items() if value}))
+    return found
+
+
+def read_rows(file: Traversable) -> Iterator[dict[str, str]]:
+    """Read the rows of a table, in whose cells there may be line breaks.
+
+    >>> next(read_rows(resources.files(__package__).joinpath("data/heads_dropout.csv")))["experiment"]
+    'none'
+    """
+    return csv.DictReader(io.StringIO(file.read_text(encoding="utf-8")))
 
 
 def parse_heads(cell: str) -> list[Head]:

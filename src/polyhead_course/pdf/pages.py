@@ -1,10 +1,10 @@
 """Reads a page of the built site as a part of a book: ids and links of the book, solutions apart."""
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
 from html import unescape
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -28,8 +28,7 @@ _NARROW = 60
 _SHORT = 12
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading that the contents list.
 
     Attributes:
@@ -49,8 +48,7 @@ class Heading:
         return " ".join(body.text().split())
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(NamedTuple):
     """The solution of an exercise.
 
     Attributes:
@@ -66,8 +64,7 @@ class Solution:
     html: str
 
 
-@dataclass
-class Part:
+class Part(NamedTuple):
     """A page as a part of a book.
 
     Attributes:
@@ -80,7 +77,7 @@ class Part:
     anchor: str
     headings: list[Heading]
     html: str
-    solutions: list[Solution] = field(default_factory=list)
+    solutions: Sequence[Solution] = ()
 
 
 def anchor_of(stem: str, place: str = "") -> str:
@@ -174,9 +171,8 @@ def _target(href: str, path: Path, stems: Collection[str], address: str) -> str:
 
 def _hints_before(solution: str, article: LexborNode) -> str:
     """Remove the hints of a solution's exercise from a page and return them, as HTML."""
-    anchor = article.css_first(f"#{solution.replace(f'--{SOLUTION_PREFIX}', '--hints-', 1)}")
-    html = ""
-    while anchor and (hint := _next_element(anchor)) and hint.tag == "details":
+    anchor, html = solution.replace(f"--{SOLUTION_PREFIX}", "--hints-", 1), ""
+    while hint := article.css_first(f"#{anchor} + details"):
         html += hint.html or ""
         hint.decompose()
     return html
@@ -192,7 +188,7 @@ def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Soluti
         node = article.css_first(f"#{anchor}")
         if node is None:  # it was part of a solution
             continue
-        block = _block_of(node)
+        block = article.css_first(f"span#{anchor} + *") or node  # an empty target precedes what it marks
         name_of_exercise = anchor.replace(f"--{SOLUTION_PREFIX}", f"--{EXERCISE_PREFIX}", 1)
         exercise = article.css_first(f".{EXERCISE_CLASS}#{name_of_exercise}")
         if exercise is not None:
@@ -208,26 +204,13 @@ def _solutions_of(article: LexborNode, prefix: str, pointer: str) -> list[Soluti
             solutions.append(Solution(anchor, _inside(name), back, with_lines(html)))
         elif solutions and anchor.startswith(solutions[-1].anchor):
             html = solutions[-1].html + with_lines(block.html or "")
-            solutions[-1] = replace(solutions[-1], html=html)
+            solutions[-1] = solutions[-1]._replace(html=html)
         else:
             continue
         block.decompose()
         if block is not node:
             node.decompose()
     return solutions
-
-
-def _block_of(node: LexborNode) -> LexborNode:
-    """Return the element that an empty target precedes, or the element itself."""
-    following = _next_element(node)
-    return following if node.tag == "span" and following is not None else node
-
-
-def _next_element(node: LexborNode) -> LexborNode | None:
-    following = node.next
-    while following is not None and following.tag == "-text":
-        following = following.next
-    return following
 
 
 def _first(node: LexborNode | None, selector: str) -> LexborNode:

@@ -7,10 +7,9 @@ import shutil
 import time
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from jinja2 import Environment, PackageLoader
@@ -38,8 +37,7 @@ class PrintError(ValueError):
     """A PDF that cannot be made here."""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """The printed book of one language, as HTML.
 
     Attributes:
@@ -92,14 +90,11 @@ def _stems(home: LexborHTMLParser) -> list[str]:
 
 def _solutions(parts: list[Part], title: str, pointer: str) -> Part | None:
     """Return the part with the solutions, or None if there are none."""
-    chapters = [
-        (Heading(f"{_SOLUTIONS}-{part.anchor}", part.headings[0].html), part.solutions)
-        for part in parts
-        if part.solutions
-    ]
-    headings = [Heading(_SOLUTIONS, escape(title)), *(heading for heading, _ in chapters)]
+    solved = [part for part in parts if part.solutions]
+    headings = [Heading(f"{_SOLUTIONS}-{part.anchor}", part.headings[0].html) for part in solved]
+    chapters = list(zip(headings, (part.solutions for part in solved), strict=True))
     html = _TEMPLATES.get_template("solutions.html").render(title=title, chapters=chapters, pointer=pointer)
-    return Part(_SOLUTIONS, headings, html) if chapters else None
+    return Part(_SOLUTIONS, [Heading(_SOLUTIONS, escape(title)), *headings], html) if chapters else None
 
 
 def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str]) -> None:
@@ -182,10 +177,8 @@ def _add_bookmarks(pdf: Pdf, parts: Sequence[Part]) -> None:
 
 def _check_fonts(data: bytes, language: Language) -> None:
     """Raise an error if the cover's text is not in the PDF: a character without a font is not."""
-    expected, got = (
-        unicodedata.normalize("NFKC", text)
-        for text in (language.name + language.tagline, PdfReader(io.BytesIO(data)).pages[0].extract_text())
-    )
+    texts = language.name + language.tagline, PdfReader(io.BytesIO(data)).pages[0].extract_text()
+    expected, got = (unicodedata.normalize("NFKC", text) for text in texts)
     if missing := sorted({each for each in expected if each.isalpha()} - set(got)):
         letters = "".join(missing)
         raise PrintError(f"no font has {letters} ({language.name}); Debian: apt-get install fonts-noto-cjk")

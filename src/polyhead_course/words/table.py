@@ -20,9 +20,7 @@ class Table:
         """Take the headings' keys and the cells; the language is the one that is chosen now."""
         for row in rows:
             if len(row) != len(headings):
-                raise ValueError(
-                    f"each row must have {len(headings)} cells, one for each heading, got {row!r}"
-                )
+                raise ValueError(f"rows must have {len(headings)} cells, one for each heading, got {row!r}")
         self.lines = [[text(key) for key in headings], *([str(cell) for cell in row] for row in rows)]
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
 """The exercises about layers, models, training and measures: what is right, and what mistakes give."""
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -14,18 +13,14 @@ from polyhead.multi_head import MultiHeadAttention
 from polyhead_course.exercises.checks.verdict import Findings, exercise, finding, number, result_of, scalar
 from polyhead_course.words.language import text
 
-Module = TypeVar("Module", bound=nn.Module)
 Sublayer = Callable[[Tensor], Tensor]
 
 
-def _random_module(make: Callable[[], Module]) -> Module:
-    """A module whose parameters are random tensors, always the same."""
+def _randomize(*modules: nn.Module) -> None:
+    """Replace the parameters by random tensors, always the same."""
     generator = torch.Generator().manual_seed(1)
-    with torch.random.fork_rng(devices=[]):
-        module = make()
-    for parameter in module.parameters():
+    for parameter in nn.ModuleList(modules).parameters():
         nn.init.normal_(parameter, generator=generator)
-    return module
 
 
 @exercise
@@ -35,7 +30,8 @@ def encoder_layer(candidate: Callable[[Tensor, Sublayer, Sublayer, Sublayer, Sub
     Each norm has parameters of its own, so that no swap goes unnoticed.
     """
     x, mixing, hidden = samples((2, 5, 6), (5, 5), (6, 6))
-    first, second = _random_module(lambda: nn.ModuleList([nn.LayerNorm(6), nn.LayerNorm(6)]))
+    first, second = nn.LayerNorm(6), nn.LayerNorm(6)
+    _randomize(first, second)
 
     def attention(tokens: Tensor) -> Tensor:
         return mixing.softmax(-1) @ tokens
@@ -71,7 +67,9 @@ def cross_attention(candidate: Callable[[Tensor, Tensor, Tensor, MultiHeadAttent
     can be recognized by what it gives. Then they differ.
     """
     even, uneven, memory = samples((2, 5, 6), (2, 3, 6), (2, 5, 6))
-    attention = _random_module(lambda: MultiHeadAttention(6, num_heads=2))
+    with torch.random.fork_rng(devices=[]):
+        attention = MultiHeadAttention(6, num_heads=2)
+    _randomize(attention)
     seen = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
     mask = seen[:, None]  # (batch, 1, source_length)
     exchanges = {

@@ -1,7 +1,6 @@
 """The exercises of the bug clinic: a reader's probe on decoders with planted bugs, and patients."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 
@@ -32,43 +31,6 @@ _RIGHT: dict[str, Callable[[], SmallDecoder]] = {
 }
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a probe says of each decoder: True where it calls one ill; of the right ones perhaps by chance."""
-
-    ill: dict[str, bool]
-    right: dict[str, bool]
-    by_chance: bool = False
-
-    @property
-    def is_perfect(self) -> bool:
-        """Whether every bug is caught, and every right decoder spared."""
-        return all(self.ill.values()) and not any(self.right.values())
-
-    def __str__(self) -> str:
-        """How many bugs are caught, which ones, how many right decoders are spared, and what to do next."""
-        missed = [bug for bug, caught in self.ill.items() if not caught]
-        accused = [name for name, called_ill in self.right.items() if called_ill]
-        caught, spared = len(self.ill) - len(missed), len(self.right) - len(accused)
-        return "\n".join([
-            text("probe.caught", number=caught, total=len(self.ill)),
-            *(f"  {'✗' if bug in missed else '✓'} {text(f'bug.{bug}')}" for bug in self.ill),
-            text("probe.spared", number=spared, total=len(self.right)),
-            self._advice(missed, accused),
-        ])  # fmt: skip
-
-    def _advice(self, missed: list[str], accused: list[str]) -> str:
-        if len(accused) == len(self.right):
-            return text("probe.chance" if self.by_chance else "probe.always")
-        if accused:
-            return text("probe.exact" if accused == ["float32"] else "probe.accuses")
-        if len(missed) == len(self.ill):
-            return text("probe.never")
-        if not missed:
-            return text("probe.perfect")
-        return text("probe.missed", bug=text(f"bug.{missed[0]}"), hint=text(f"probe.hint.{missed[0]}"))
-
-
 class NoAnswer(Exception):
     """A probe returns no truth value; the message is for the reader."""
 
@@ -79,33 +41,43 @@ def probe(candidate: Callable[[SmallDecoder], object], family: str) -> None:
     It gets decoders in evaluation, called as `planted_decoder()`: some with one planted bug each, and right
     ones, with sinks, with a softcap, with learned positions, in float32. The family is "causality", "padding"
     or "cache".
-    """
-    try:
-        found = outcome(candidate, family)
-        print(f"{found}{code_line('probe') if found.is_perfect else ''}")
-    except NoAnswer as error:
-        print(error)
-
-
-def outcome(candidate: Callable[[SmallDecoder], object], family: str) -> Outcome:
-    """What a probe says of the decoders of a family.
 
     Raises:
-        NoAnswer: the probe returns no truth value.
         ValueError: there is no such family.
     """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    ill = {bug: _answer(candidate, planted_decoder(bug)) for bug in FAMILIES[family]}
-    right = {name: _answer(candidate, make()) for name, make in _RIGHT.items()}
-    if not all(right.values()):
-        return Outcome(ill, right)
-    decoder = planted_decoder("none")
-    decoder.dropout = 0.0  # a probe that calls this one well has measured its own training mode's dropout
+    bugs = FAMILIES[family]
     try:
-        return Outcome(ill, right, by_chance=not _answer(candidate, decoder))
+        missed = [bug for bug in bugs if not _answer(candidate, planted_decoder(bug))]
+        accused = [name for name, make in _RIGHT.items() if _answer(candidate, make())]
+    except NoAnswer as error:
+        print(error)
+        return
+    print(text("probe.caught", number=len(bugs) - len(missed), total=len(bugs)))
+    for bug in bugs:
+        print(f"  {'✗' if bug in missed else '✓'} {text(f'bug.{bug}')}")
+    print(text("probe.spared", number=len(_RIGHT) - len(accused), total=len(_RIGHT)))
+    if len(accused) == len(_RIGHT):
+        print(text("probe.chance" if _is_by_chance(candidate) else "probe.always"))
+    elif accused:
+        print(text("probe.exact" if accused == ["float32"] else "probe.accuses"))
+    elif len(missed) == len(bugs):
+        print(text("probe.never"))
+    elif missed:
+        print(text("probe.missed", bug=text(f"bug.{missed[0]}"), hint=text(f"probe.hint.{missed[0]}")))
+    else:
+        print(text("probe.perfect") + code_line("probe"))
+
+
+def _is_by_chance(candidate: Callable[[SmallDecoder], object]) -> bool:
+    """Whether a probe calls a right decoder well without dropout: it then measured dropout alone."""
+    decoder = planted_decoder("none")
+    decoder.dropout = 0.0
+    try:
+        return not _answer(candidate, decoder)
     except NoAnswer:
-        return Outcome(ill, right)
+        return False
 
 
 def _answer(candidate: Callable[[SmallDecoder], object], decoder: SmallDecoder) -> bool:

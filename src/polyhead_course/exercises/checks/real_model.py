@@ -44,16 +44,14 @@ def ablated_output(candidate: Callable[[Tensor, Tensor, list[int]], object]) -> 
     def joined(gates: Tensor) -> Tensor:
         return (outputs * gates[:, None]).flatten(1) @ W_O
 
-    tokens = outputs.clone()
+    right, tokens = joined((~is_off).to(outputs)), outputs.clone()
     tokens[off] = 0.0
     mean = outputs.mean(dim=0, keepdim=True).expand_as(outputs)
     mistakes = [
         ("ablation_none", joined(torch.ones(4))),
         ("ablation_kept", joined(is_off.to(outputs))),
-        ("ablation_scaled", joined((~is_off).to(outputs)) * 2),
+        ("ablation_scaled", right * 2),
         ("ablation_tokens", tokens.flatten(1) @ W_O),
         ("ablation_mean", torch.where(is_off[:, None], mean, outputs).flatten(1) @ W_O),
     ]
-    yield finding(
-        result_of(candidate, outputs.clone(), W_O.clone(), off), joined((~is_off).to(outputs)), mistakes
-    )
+    yield finding(result_of(candidate, outputs.clone(), W_O.clone(), off), right, mistakes)

@@ -11,13 +11,6 @@ from polyhead_course.models.smollm2.bugs import bugs, continuations
 from polyhead_course.models.smollm2.readings import BUGS, readings
 from polyhead_course.words.language import get_language, text
 
-_LABELS = (
-    "head.count", "live.atlas_heads", "live.atlas_head", "live.atlas_text", "live.atlas_matrix",
-    "live.atlas_row", "live.atlas_key", "live.atlas_off", "live.atlas_writes", "live.atlas_all",
-    "live.atlas_without", "live.atlas_others", "live.atlas_cut", "live.atlas_failed",
-    "live.with_bug", "live.clinic",
-)  # fmt: skip
-
 
 def atlas() -> Explorable:
     """The figure `plots.head_atlas` of SmolLM2, in which a head shows its weights in six texts.
@@ -43,12 +36,11 @@ def atlas() -> Explorable:
             written=written[bug].strip()[:48],
         )  # fmt: skip
     return Explorable(
-        "atlas", plots.head_atlas(kinds), labels=_LABELS, kinds=kinds, head=start,
+        "atlas", plots.head_atlas(kinds), kinds=kinds, head=start, off="induction",
         names={
             kind: {"name": text(f"head.{kind}"), "face": face, "mark": mark, "count": counts[kind]}
             for kind, (face, mark) in HEAD_KINDS.items() if counts[kind]
         },
-        texts=[each._asdict() for each in texts], off="induction",
-        bugs=switch, files=["", *(f"-{bug}" for bug in BUGS)],
+        texts=[each._asdict() for each in texts], bugs=switch, files=["", *(f"-{bug}" for bug in BUGS)],
         weights=[row[: number + 1] for number, row in enumerate(texts[0].percents()[*start].tolist())],
     )  # fmt: skip

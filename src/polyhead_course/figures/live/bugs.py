@@ -12,12 +12,6 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable
 from polyhead_course.words.language import text
 
-_LABELS = (
-    "live.bugs_decoder", "live.bugs_probes", "live.bugs_all", "live.bugs_fill", "live.bugs_begin",
-    "live.bugs_moved", "live.bugs_nan", "live.bugs_sizes", "live.bugs_unmoved", "live.bugs_still",
-    "live.bugs_silent", "live.bugs_seen", "live.bugs_said", "live.bugs_may", "live.bugs_broken",
-    "live.bugs_must", "axis.moved",
-)  # fmt: skip
 _LENGTH = 11
 # Of one text: outputs that may differ, and the one that must; all others must not.
 _MAY = {"causality": range(5, _LENGTH), "past": range(_LENGTH - 1), "left_pad": range(1), "reach": range(6)}
@@ -40,7 +34,7 @@ def bugs(matrix: Mapping[str, Mapping[str, float | None]]) -> Explorable:
         for probe in PROBES
     ]  # fmt: skip
     return Explorable(
-        "bugs", plots.bug_matrix(matrix), labels=_LABELS, probes=probes, length=_LENGTH,
+        "bugs", plots.bug_matrix(matrix), probes=probes, length=_LENGTH,
         bugs=[text(f"bug.{bug}") for bug in matrix], found=[_differences(bug) for bug in matrix],
     )  # fmt: skip
 

@@ -1,7 +1,10 @@
 """The output of every interactive figure: a picture, and the tensors that its script reads."""
 
-from collections.abc import Sequence
+import functools
+from importlib import resources
 from typing import Any
+
+import yaml
 
 from polyhead_course.figures.plots import Drawing
 from polyhead_course.words.language import text
@@ -13,7 +16,7 @@ class Explorable(Drawing):
     """A figure of `plots`, and the data of an interactive one, in one output of a notebook.
 
     A notebook and paper show the figure. The site gives the data to the template `<kind>.html` and to the
-    module `<kind>.js` of this folder.
+    module `<kind>.js` of this folder; `labels.yml` lists the words of `terms.yml` that both write.
 
     Attributes:
         data: The kind, the tensors and the labels, as JSON.
@@ -21,21 +24,21 @@ class Explorable(Drawing):
     >>> import torch
     >>> from polyhead import plots
     >>> X = torch.tensor([[[111.0, 112.0, 121.0, 122.0]]])
-    >>> Explorable("path", plots.transpose_path(X, 2), labels=["stage.split"], X=X.tolist()).data["labels"]
-    {'live.reset': 'Reset', 'live.path': 'Interactive figure: the path of one number', 'stage.split': 'split'}
+    >>> labels = Explorable("path", plots.transpose_path(X, 2), X=X.tolist()).data["labels"]
+    >>> labels["live.reset"], labels["live.path"], labels["stage.split"]
+    ('Reset', 'Interactive figure: the path of one number', 'split')
     """
 
-    def __init__(self, kind: str, figure: Drawing, *, labels: Sequence[str], **tensors: Any) -> None:
+    def __init__(self, kind: str, figure: Drawing, **tensors: Any) -> None:
         """Combine a figure with its data.
 
         Args:
             kind: The name of the template and the module.
             figure: The picture.
-            labels: The keys of the words that the template and the module write, in `terms.yml`.
             tensors: What the template and the module read: values of JSON.
         """
         self.svg = figure.svg
-        words = {key: text(key) for key in ("live.reset", f"live.{kind}", *labels)}
+        words = {key: text(key) for key in ("live.reset", f"live.{kind}", *_labels()[kind])}
         self.data = {"kind": kind, **tensors, "labels": words}
 
     def __repr__(self) -> str:
@@ -44,6 +47,15 @@ class Explorable(Drawing):
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return {"image/svg+xml": self.svg, MIME: self.data}
+
+
+@functools.cache
+def _labels() -> dict[str, list[str]]:
+    """The keys of each figure's words in `terms.yml`."""
+    labels: dict[str, list[str]] = yaml.safe_load(
+        resources.files(__package__).joinpath("labels.yml").read_bytes()
+    )
+    return labels
 
 
 def with_bugs(kind: str, *bugs: str) -> list[dict[str, str]]:

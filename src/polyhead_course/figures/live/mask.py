@@ -13,13 +13,6 @@ from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.drawing import to_array
 
-_LABELS = (
-    "mask", "query", "key", "mask.causal", "live.true_attend", "live.true_hide", "live.added",
-    "live.hide_nothing",
-    "live.hide_last", "live.cell", "live.blind", "live.cell_blind", "live.libraries", "live.no_length",
-    "live.mask_grid", "live.with_bug", "live.clinic",
-)  # fmt: skip
-
 
 @checked
 def mask(
@@ -47,8 +40,8 @@ def mask(
     rounded = to_array(scores)
     single, nothing = torch.tensor(rounded).float(), torch.zeros_like(mask)
     return Explorable(
-        "mask", figure, labels=_LABELS, tokens=list(tokens), scores=rounded.tolist(),
-        mask=mask.int().tolist(), bugs=with_bugs("mask", "mask_inverted", "wrong_axis", "mask_after"),
+        "mask", figure, tokens=list(tokens), scores=rounded.tolist(), mask=mask.int().tolist(),
+        bugs=with_bugs("mask", "mask_inverted", "wrong_axis", "mask_after"),
         libraries=[
             {"name": name, "writes": writes, "blind": [_json(row) for row in weights(single, nothing)]}
             for name, (writes, weights) in _LIBRARIES.items()

@@ -10,14 +10,6 @@ from polyhead_course.models.translation.dates import Target
 from polyhead_course.models.translation.translator import CHECKPOINT, LONGEST
 from polyhead_course.words.language import get_language, text
 
-_LABELS = (
-    "cross_attention", "title.head", "live.date", "live.translate", "live.another_date", "live.into",
-    "live.load", "live.loading", "live.loaded", "live.load_failed", "live.layer", "live.heads_mean",
-    "live.working_heads", "live.encoder_self", "live.decoder_self", "live.decoder_cross", "live.all_heads",
-    "live.cross_grid", "live.weight_now", "live.unknown_word", "live.perhaps", "live.no_form", "live.no_year",
-    "live.no_day", "live.no_weekday",
-)  # fmt: skip
-
 _NAMES = {
     "weekday": dates.WEEKDAYS, "month": dates.MONTHS, "us": dates.US_MONTHS, "gb": dates.GB_MONTHS,
 }  # fmt: skip
@@ -43,7 +35,7 @@ def translator(date: str, to: Target | None = None) -> Explorable:
     model = load_translator().model
     return Explorable(
         "translator", plots.translation_weights(shown.weights, shown.source_tokens, shown.target_tokens),
-        labels=_LABELS, forms=list(dates.FORMS),
+        forms=list(dates.FORMS),
         names={kind: list(names) for kind, names in _NAMES.items()},
         years=[dates.YEARS[0], dates.YEARS[-1]], date=_numbered(date),
         targets=[{"code": code, "name": text(f"language.{code}")} for code in targets],

@@ -2,20 +2,19 @@
 
 # ruff: isort: skip_file
 # fmt: off
-from polyhead_course.figures.plots.architecture import whole_transformer
 from polyhead_course.figures.plots.bars import (
     blind_rows, cache_bars, masked_row, next_token_bars, temperatures,
 )
 from polyhead_course.figures.plots.curves import (
-    attention_cost, cache_memory, gradient_quantiles, layer_curves, removal_draws, roofline,
+    attention_cost, cache_memory, gradient_quantiles, layer_curves, leak_losses, loss_curves, loss_of_runs,
+    removal_draws, roofline, view_losses,
 )
 from polyhead_course.figures.plots.drawing import Drawing
 from polyhead_course.figures.plots.heads import (
     attention_lines, head_writes, memory_order, tokens_seen, transpose_path,
 )
-from polyhead_course.figures.plots.layers import concat_blocks, layer_sublayers, residual_stream
-from polyhead_course.figures.plots.losses import (
-    leak_losses, loss_curves, loss_of_runs, view_losses,
+from polyhead_course.figures.plots.layers import (
+    concat_blocks, layer_sublayers, residual_stream, whole_transformer,
 )
 from polyhead_course.figures.plots.masks import (
     cache_alignment, cache_triangle, future_grids, masks, three_uses, window_reach,

@@ -23,12 +23,11 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
 def box(axes: Axes, at: Point, size: Point, label: str, face: str, edge: str = FIXED_INK) -> None:
     """Draw a rounded box with its middle `at` a point, and a label in it."""
     (x, y), (width, height) = at, size
-    axes.add_patch(
-        FancyBboxPatch(
-            (x - width / 2, y - height / 2), width, height, boxstyle="round,pad=0,rounding_size=0.06",
-            facecolor=face, edgecolor=edge, linewidth=1.0, zorder=3,
-        )
-    )  # fmt: skip
+    corner, style = (x - width / 2, y - height / 2), "round,pad=0,rounding_size=0.06"
+    patch = FancyBboxPatch(
+        corner, width, height, style, facecolor=face, edgecolor=edge, linewidth=1, zorder=3
+    )
+    axes.add_patch(patch)
     axes.text(x, y, label, ha="center", va="center", color=FIXED_INK, zorder=5)
 
 

@@ -53,7 +53,5 @@ def decimal_ticks(axes: Axes) -> tuple[int, int]:
 def level_line(axes: Axes, height: Number, name: str, end: Number) -> None:
     """Draw a dotted line at a height; the label `line.<name>` ends at x = `end`."""
     axes.axhline(height, color=GREY, linestyle=":", linewidth=1.4)
-    axes.annotate(
-        text(f"line.{name}"), (end, height), xytext=(0, 2), textcoords="offset points", ha="right",
-        va="bottom",
-    )  # fmt: skip
+    label = text(f"line.{name}")
+    axes.annotate(label, (end, height), (0, 2), textcoords="offset points", ha="right", va="bottom")

@@ -112,10 +112,8 @@ def _add_angle(axes: Axes, one: float, other: float, reach: float) -> None:
     size = 0.7 * reach
     axes.add_patch(Arc((0, 0), size, size, theta1=start, theta2=end, color=INK, linewidth=1.2))
     middle = np.radians((start + end) / 2)
-    axes.text(
-        0.52 * reach * np.cos(middle), 0.52 * reach * np.sin(middle), f"{abs(turn):.0f}°",
-        ha="center", va="center",
-    )  # fmt: skip
+    x, y = 0.52 * reach * np.cos(middle), 0.52 * reach * np.sin(middle)
+    axes.text(x, y, f"{abs(turn):.0f}°", ha="center", va="center")
 
 
 @plot

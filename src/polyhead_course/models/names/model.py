@@ -77,13 +77,10 @@ def make_model(vocab_size: int, dropout: float = 0.0) -> DecoderOnly:
     >>> make_model(vocab_size=11)(torch.tensor([[2, 7, 5]])).shape
     torch.Size([1, 3, 11])
     """
-    embed_dim = 76  # with some 1,300 characters just below 1 MB
-    positions = SinusoidalPositions(embed_dim)
-    embedding = TokenEmbedding(vocab_size, embed_dim, positions, scale=True, dropout=dropout)
-    nn.init.normal_(embedding.tokens.weight, std=embed_dim**-0.5)
-    decoder = Decoder(
-        2, embed_dim, 4, cross_attention=False, norm_first=True, activation="gelu", dropout=dropout
-    )
+    size = 76  # with some 1,300 characters just below 1 MB
+    embedding = TokenEmbedding(vocab_size, size, SinusoidalPositions(size), scale=True, dropout=dropout)
+    nn.init.normal_(embedding.tokens.weight, std=size**-0.5)
+    decoder = Decoder(2, size, 4, cross_attention=False, norm_first=True, activation="gelu", dropout=dropout)
     return DecoderOnly(embedding, decoder)
 
 

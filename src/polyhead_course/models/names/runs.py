@@ -132,9 +132,8 @@ class NGram:
         return [tuple(padded[i : i + self.order - 1]) for i in range(len(sequence) - 1)]
 
     def _grams(self, sequence: Sequence[int]) -> list[Gram]:
-        return [
-            (*context, token) for context, token in zip(self.contexts(sequence), sequence[1:], strict=True)
-        ]
+        pairs = zip(self.contexts(sequence), sequence[1:], strict=True)
+        return [(*context, token) for context, token in pairs]
 
     def perplexity(self, sequences: Sequence[Sequence[int]]) -> float:
         """Compute the exponential of the mean of -log P over all tokens but the first of each sequence."""
@@ -155,11 +154,8 @@ def _discounted(grams: Counter[Gram]) -> dict[Gram, tuple[Tensor, Tensor, float]
     order = {}
     for context, counts in after.items():
         total, numbers = sum(counts.values()), torch.tensor(list(counts.values()))
-        order[context] = (
-            torch.tensor(list(counts)),
-            (numbers - discount) / total,
-            discount * len(counts) / total,
-        )
+        rest = discount * len(counts) / total
+        order[context] = torch.tensor(list(counts)), (numbers - discount) / total, rest
     return order
 
 

@@ -1,12 +1,11 @@
 """What each of SmolLM2's 270 heads does: tables that `experiments/smollm2.py` writes."""
 
-import csv
 from collections.abc import Mapping
 from importlib import resources
 from typing import NamedTuple
 
 from polyhead.heads import Head
-from polyhead_course.models.head_experiments import Trial, read_trials
+from polyhead_course.models.head_experiments import Trial, read_rows, read_trials
 
 # A head is of the first kind of which its share exceeds the number. Heads that look for copies come first:
 # most of them look at the first token where there is none.
@@ -39,9 +38,8 @@ def atlas() -> list[AtlasRow]:
     >>> len(rows), rows[-1].head
     (270, Head(kind='decoder', layer=29, head=8))
     """
-    text = resources.files(__package__).joinpath("atlas.csv").read_text(encoding="utf-8")
     rows = []
-    for row in csv.DictReader(text.splitlines()):
+    for row in read_rows(resources.files(__package__).joinpath("atlas.csv")):
         head = Head("decoder", int(row.pop("layer")), int(row.pop("head")))
         kind, shares = row.pop("kind"), {name: float(row.pop(name)) for name in THRESHOLDS}
         rows.append(AtlasRow(head, kind, shares, {name: float(loss) for name, loss in row.items()}))

@@ -4,22 +4,14 @@ Each text is measured alone, without a cache. No start token comes before it, so
 predicted. Each prompt is continued greedily, in one of the `WAYS`.
 """
 
-import csv
-import io
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
-
-import torch
-import torch.nn.functional as F
-from torch import nn
+from typing import NamedTuple
 
 from polyhead.pretrained import chat_prompt
+from polyhead_course.models.head_experiments import read_rows
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
+_FOLDER = resources.files(__package__)
 PROMPTS = {
     "fact": "The capital of France is",
     "copy": "The password is vutra kelomi sandrip. Write it down. The password is",
@@ -87,7 +79,7 @@ def bugs() -> Iterator[BugRow]:
     >>> [row.perplexity > 1000 for row in bugs() if row.bug == "kv_tiled" and row.layer is None]
     [True]
     """
-    for row in _rows("bugs.csv"):
+    for row in read_rows(_FOLDER.joinpath("bugs.csv")):
         bug, layer, laws = (row.pop(name) for name in ("bug", "layer", "laws"))
         numbers = {name: float(value) for name, value in row.items()}
         perplexity, spread, joined = (numbers.pop(name) for name in ("perplexity", "spread", "joined"))
@@ -101,33 +93,4 @@ def continuations() -> Iterator[Continuation]:
     >>> {row.way for row in continuations()} == {*WAYS}
     True
     """
-    return (Continuation(**row) for row in _rows("continuations.csv"))
-
-
-@torch.no_grad()
-def perplexities(model: nn.Module, tokenizer: "Tokenizer", texts: Iterable[str]) -> list[float]:
-    """Compute exp(-mean log P) over the tokens of each text but the first, which nothing comes before.
-
-    Args:
-        model: `model(token_ids)` gives logits, (batch, length, vocab_size).
-        tokenizer: Gives the tokens of a text, at least two of them.
-        texts: Read one by one.
-
-    >>> from polyhead.pretrained import smollm2
-    >>> model, tokenizer, _ = smollm2()
-    >>> easy, hard = perplexities(model, tokenizer, ["1, 2, 3, 4, 5, 6, 7, 8", "8, 1, 6, 2, 7, 3, 5, 4"])
-    >>> easy < hard / 2
-    True
-    """
-    found = []
-    for text in texts:
-        ids = torch.tensor([tokenizer.encode(text).ids])
-        if ids.shape[1] < 2:
-            raise ValueError(f"texts must have two tokens or more each, got {text!r}")
-        found.append(math.exp(F.cross_entropy(model(ids)[0, :-1], ids[0, 1:]).item()))
-    return found
-
-
-def _rows(file: str) -> "csv.DictReader[str]":
-    table = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
-    return csv.DictReader(io.StringIO(table))  # which leaves the lines of a text together
+    return (Continuation(**row) for row in read_rows(_FOLDER.joinpath("continuations.csv")))

@@ -24,10 +24,9 @@ MONTHS = (
 )  # fmt: skip
 US_MONTHS = tuple(name[:3] for name in MONTHS)
 GB_MONTHS = tuple("Sept" if name == "Sep" else name for name in US_MONTHS)
+_SPELLINGS = (MONTHS, US_MONTHS, GB_MONTHS)
 # The number of a month, by each of its names.
-MONTH_NUMBERS = {
-    name: number for names in (MONTHS, US_MONTHS, GB_MONTHS) for number, name in enumerate(names, 1)
-}
+MONTH_NUMBERS = {name: number for names in _SPELLINGS for number, name in enumerate(names, 1)}
 FORMS = (
     "{weekday}, {month} {day}, {year}", "{month} {day}, {year}", "{us} {day}, {year}",
     "{weekday}, {day} {month} {year}", "{day} {month} {year}", "{day} {gb} {year}",

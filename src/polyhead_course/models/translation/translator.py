@@ -103,9 +103,8 @@ class Translator:
         self.facts: dict[str, Any] = {}
         # Without dropout the translations are as good, but the encoder copies the weekday to the comma after
         # it, and the decoder often attends to that.
-        self.model = Transformer(
-            len(source.tokens), len(target.tokens), 64, 4, 2, 2, norm_first=True, dropout=0.1
-        )
+        sizes = len(source.tokens), len(target.tokens), 64
+        self.model = Transformer(*sizes, 4, 2, 2, norm_first=True, dropout=0.1)
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> "Translator":

@@ -1,4 +1,4 @@
-"""Decoding step by step: the keys that each step computes, those from the cache, and what that saves."""
+"""The interactive figures of a model that the chapter has trained: what it reads, and what it writes."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -11,18 +11,73 @@ from attention_clinic.planted import planted_decoder
 from attention_clinic.small import MaskInputs
 from polyhead.checked import Size, checked
 from polyhead.decoder import DecoderLayer
+from polyhead.heads import ablate, all_heads
 from polyhead.modes import evaluation_mode
-from polyhead.transformer import DecoderOnly
+from polyhead.transformer import DecoderOnly, Transformer
 from polyhead_course.figures import plots
 from polyhead_course.figures.live.explorable import Explorable, with_bugs
 from polyhead_course.figures.plots.drawing import to_array
+from polyhead_course.models.induction import AGAIN, LENGTH, LETTERS
+from polyhead_course.words.language import text
 
-_LABELS = (
-    "step.prefill", "step.decode", "key.computed", "key.cached", "curve.with_cache", "curve.without_cache",
-    "title.head", "live.layer", "live.step_back", "live.step_on", "live.decoding_now", "live.query_weights",
-    "live.keys_and_queries", "live.multiply_adds", "live.this_step", "live.so_far",
-    "live.decoding_ill", "live.with_bug", "live.clinic",
-)  # fmt: skip
+
+@torch.no_grad()
+def backwards(model: Transformer, words: Sequence[str], symbols: str) -> Explorable:
+    """The figure `plots.crossing`, in which the reader chooses a word, a letter, and what the decoder reads.
+
+    Args:
+        model: An encoder and a decoder over `symbols`.
+        words: Words of one length.
+        symbols: The symbol of each id; the second is the start, the third the end.
+
+    >>> model = Transformer(5, embed_dim=4, num_heads=1, num_encoder_layers=1, num_decoder_layers=1)
+    >>> figure = backwards(model, ["abb", "bab"], symbols="_>.ab")
+    >>> figure.data["read"], len(figure.data["written"][0])
+    (['abb.', 'bab.'], 3)
+    """
+    read, written, weights = [word + symbols[2] for word in words], [], []
+    for word in read:
+        whole = model.encode(torch.tensor([[symbols.index(each) for each in word]]))  # (1, length, embed_dim)
+        for memory in (whole, whole.flip(1), torch.zeros_like(whole)):
+            ids = [1]
+            while len(ids) <= len(word):
+                ids.append(int(model.decode(torch.tensor([ids]), memory)[0, -1].argmax()))
+            x = model.target_embedding(torch.tensor([ids[:-1]]))
+            cross = model.decoder(x, memory, need_weights=True)[1][-1].cross_attention[0].mean(dim=0)
+            written.append("".join(symbols[each] for each in ids[1:]))
+            weights.append((100 * cross).round().int().tolist())
+    figure = plots.crossing(torch.tensor(weights[0]) / 100, list(read[0]), list(written[0]))
+    threes = [[each[i : i + 3] for i in range(0, len(each), 3)] for each in (written, weights)]
+    return Explorable("backwards", figure, read=read, written=threes[0], weights=threes[1])
+
+
+def copier(model: DecoderOnly, word: str) -> Explorable:
+    """The figure `plots.attention_lines`, in which the reader chooses where the repetition begins.
+
+    Args:
+        model: two layers of one head, as `models.induction.load_copier` gives it.
+        word: twelve different letters from a to z.
+
+    >>> from polyhead_course.models.induction import load_copier
+    >>> figure = copier(load_copier(), "ambidextrous")
+    >>> figure.data["texts"][5], figure.data["written"][0][5]
+    ('ambidextrousextrou', 'xtrou')
+    """
+    rows = [word + word[start : start + AGAIN] for start in range(LENGTH - AGAIN + 1)]
+    ids = torch.tensor([[LETTERS.index(letter) for letter in row] for row in rows])
+    written, weights = [], []
+    for number in range(4):  # its binary digits are the heads that are off
+        off = [head for head in all_heads(model) if number >> head.layer & 1]
+        with torch.no_grad(), ablate(model, off):
+            best = model(ids)[:, LENGTH:-1].argmax(dim=-1)
+            layers = torch.cat(model.attention_weights(ids), dim=1)  # (7, 2, 18, 18)
+        written.append(["".join(LETTERS[each] for each in row) for row in best.tolist()])
+        weights.append((100 * layers).round().int().tolist())
+    names = [text("live.copier_head", layer=layer) for layer in range(2)]
+    figure = plots.attention_lines(torch.tensor(weights[0][4]) / 100, list(rows[4]), names)
+    return Explorable("copier", figure, texts=rows, length=LENGTH, written=written, weights=weights[:2])
+
+
 _BUGS = "cache_upper_left", "cache_positions"
 
 
@@ -40,7 +95,6 @@ def decoding(
         tokens: The names of the tokens of the text, and of the one that comes after the last.
         num_prompt: How many tokens of the text are the prompt.
 
-    >>> import torch
     >>> from polyhead import Decoder, DecoderOnly, SinusoidalPositions, TokenEmbedding
     >>> decoder = Decoder(num_layers=1, embed_dim=2, num_heads=1, ffn_dim=4, cross_attention=False)
     >>> model = DecoderOnly(TokenEmbedding(5, 2, SinusoidalPositions(2)), decoder)
@@ -57,7 +111,7 @@ def decoding(
         ill = [_decode_with(bug, model, token_ids, ids, num_prompt) for bug in _BUGS]
     lengths = range(num_prompt, size + 1)
     return Explorable(
-        "decoding", figure, labels=_LABELS, tokens=list(tokens), num_prompt=num_prompt,
+        "decoding", figure, tokens=list(tokens), num_prompt=num_prompt,
         weights=[to_array(layer[0]).tolist() for layer in weights],
         probs=to_array(probs.amax(dim=-1)).tolist(),
         with_cache=[_cost(model, n if n == num_prompt else 1, n) for n in lengths],
