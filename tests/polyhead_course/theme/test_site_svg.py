@@ -91,6 +91,9 @@ SQUARE = "M {x} 0 L {y} 0 L {y} 1 L {x} 1 z"
 def test_numbers_are_rounded_and_straight_lines_short() -> None:
     short = _shrunk('<path d="M 1.23456 2 L 3.999 2 L 3.999 7.5 z" style="fill:red" />')
     assert short == '<path d="m1.23 2h2.77v5.5z" style="fill:red" />'
+    curve = '<path d="M 1.26 2 L 3.999 2 L 5 4.44 L 6.01 3.95" style="stroke:red" />'
+    assert _shrunk(curve) == '<path d="m1.3 2h2.7l1 2.4 1-.4" style="stroke:red" />'
+    assert _shrunk('<use x="1.26" y="-3.333" />') == '<use x="1.3" y="-3.3" />'
     assert 'transform="rotate(-90 1.23 5)"' in _shrunk('<text transform="rotate(-90 1.2345 5)">x</text>')
     assert "transform" not in _shrunk('<text transform="rotate(-0 1.2345 5)">x</text>')
 
@@ -108,9 +111,9 @@ def test_relative_paths_do_not_drift() -> None:
     lines = " ".join(f"{'L' if number else 'M'} {x} {y}" for number, (x, y) in enumerate(corners))
     path = re.search('d="([^"]*)"', _shrunk(f'<path d="{lines}" style="fill:red" />'))
     assert path and len(path[1]) < 0.75 * len(lines)
-    steps = [(float(x), float(y)) for x, y in re.findall(r"[ml](-?[.\d]+) ?(-?[.\d]+)", path[1])]
-    assert len(steps) == len(corners)
-    assert tuple(map(sum, zip(*steps, strict=True))) == pytest.approx(corners[-1])
+    numbers = [float(each) for each in re.findall(r"-?(?:\d*\.)?\d+", path[1])]
+    assert len(numbers) == 2 * len(corners)
+    assert (sum(numbers[::2]), sum(numbers[1::2])) == pytest.approx(corners[-1], abs=0.051)
 
 
 def test_what_lies_over_another_stays_where_it_is() -> None:
