@@ -17,6 +17,8 @@ from sphinx_polyglot.strings import current_language, translate
 # Tokens that have the colour of the text around them: names, punctuation, spaces.
 _PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 _EMPTY = "<span></span>"
+# The picture in each box that opens; the icons of the page have the same.
+_CHEVRON = re.compile(r'(<span class="sd-summary-state-marker[^>]*>)<svg .*?</svg></span>')
 # Verdicts of checks and errors are prose, whose lines wrap; those of a table must not.
 _PROSE = re.compile(
     r'(<div class="output [^"]*)("><div class="highlight"><pre>'
@@ -130,6 +132,7 @@ def _is_prose(text: nodes.Text) -> bool:
 def simplify(body: str) -> str:
     """Remove markup without effect, and label the parts of cells and tables."""
     body = _PLAIN.sub(r"\1", body).replace(_EMPTY, "")
+    body = _CHEVRON.sub(r'\1<i class="fa-solid fa-angle-right"></i></span>', body)
     body = _FORMULA.sub(_keep_together, body)
     body = _PARTICLE.sub("\\1\N{WORD JOINER}", body)
     if (language := current_language()) and language.code.startswith("zh"):

@@ -85,9 +85,21 @@
     });
     document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
   }
+  // What is shown only when somebody asks for it: its module, and the style sheet of all of them.
+  let dressed;
+  const later = async (name) => {
+    const module = await import(new URL(name, here));
+    dressed ??= new Promise((done) => {
+      const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", onload: done, onerror: done });
+      sheet.href = new URL("later.css", here);
+      document.head.append(sheet);
+    });
+    await dressed;
+    return module;
+  };
   // The search is loaded when it is first asked for; a browser loads nothing more into a page opened as a file.
   const searchButton = find(".polyglot-search");
-  const search = () => import(new URL("search.js", here)).then(
+  const search = () => later("search.js").then(
     (module) => module.open(searchButton, words),
     () => alert(words["The search works on a website, not in pages opened as files."]));
   searchButton?.addEventListener("click", search);
@@ -124,7 +136,7 @@
   };
 
   // When a browser has time: idle or not, after a second, since a machine that is never idle must not wait for ever.
-  const later = (task) => self.requestIdleCallback ? requestIdleCallback(task, { timeout: 1000 }) : setTimeout(task);
+  const whenIdle = (task) => self.requestIdleCallback ? requestIdleCallback(task, { timeout: 1000 }) : setTimeout(task);
 
   // A link to what lies inside something folded opens it.
   const unfold = () => {
@@ -208,21 +220,26 @@
     }
   }
 
-  // Some figures come to life when they come near; where their scripts cannot be had, they stand still.
-  const near = new IntersectionObserver((changes) => {
-    for (const { isIntersecting, target: figure } of changes) {
-      if (!isIntersecting) continue;
-      near.unobserve(figure);
-      import(new URL("live.js", here)).then(({ enliven }) => enliven(figure))
-        .catch(() => figure.classList.add("polyglot-live-off"));
-    }
-  }, { rootMargin: "50%" });
-  for (const figure of all("[data-live]")) near.observe(figure);
+  // Some figures come to life when they come near, which is from the first scrolling on; where their scripts cannot be
+  // had, they stand still.
+  const still = new Set(all("[data-live]"));
+  const watch = (rootMargin) => {
+    const near = new IntersectionObserver((changes) => {
+      for (const { isIntersecting, target: figure } of changes) {
+        if (!isIntersecting || !still.delete(figure)) continue;
+        import(new URL("live.js", here)).then(({ enliven }) => enliven(figure))
+          .catch(() => figure.classList.add("polyglot-live-off"));
+      }
+    }, { rootMargin });
+    for (const figure of still) near.observe(figure);
+  };
+  watch("0px");
+  addEventListener("scroll", () => watch("50%"), { once: true, passive: true });
 
-  if (new URLSearchParams(location.search).has("sheet")) import(new URL("sheet.js", here)).then((sheet) => sheet.show(words));
+  if (new URLSearchParams(location.search).has("sheet")) later("sheet.js").then((sheet) => sheet.show(words));
 
   // What no reader needs in the first moment.
-  later(() => {
+  whenIdle(() => {
     // Code can be copied.
     const button = buttonOf("copybtn", words["Copy to clipboard"]);
     for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-]:not(.polyglot-signature) > .highlight")) {
@@ -233,7 +250,7 @@
       const take = buttonOf("polyglot-take", words["Save or share this figure"]);
       take.ariaExpanded = "false";
       take.innerHTML = '<i class="fa-solid fa-share-nodes"></i>';
-      take.addEventListener("click", () => import(new URL("take.js", here)).then(({ open }) => open(take, words), () => {}));
+      take.addEventListener("click", () => later("take.js").then(({ open }) => open(take, words), () => {}));
       if (figure.matches("svg")) figure.after(take);
       else figure.append(take);
     }
@@ -274,7 +291,7 @@
     const keep = find(".polyglot-keep");
     if (keep && isSecureContext && navigator.serviceWorker && location.protocol !== "file:") {
       const button = keep.firstElementChild;
-      const offline = (what) => import(new URL("offline.js", here)).then((module) => module[what](button), () => {});
+      const offline = (what) => later("offline.js").then((module) => module[what](button), () => {});
       keep.hidden = false;
       button.addEventListener("click", () => offline("open"));
       if (navigator.serviceWorker.controller) offline("look");
