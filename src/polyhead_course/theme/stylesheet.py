@@ -37,10 +37,11 @@ _LATER = "later.css"
 _ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 # A pattern that begins with letters is found quickly: one pattern for all names takes seven times as long.
 _ELEMENT = re.compile("<([a-z][a-z0-9]*)")
-_ATTRIBUTES = (re.compile(r"""class=(["'])(.*?)\1"""), re.compile(r"""id=(["'])(.*?)\1"""))
+_ATTRIBUTES = {".": re.compile(r"""class=(["'])(.*?)\1"""), "#": re.compile(r"""id=(["'])(.*?)\1""")}
 _PROPERTY = re.compile(r"var\(\s*(--[\w-]+)")
-# What may be an element, a class or an id in a script: a text of one word, or any word with a hyphen.
-_WORD = re.compile(r"""(?<=["'])[a-z]\w*(?=["'])|[A-Za-z_]\w*-[\w-]*""")
+# In a script, a text of one word may be an element, and any word with a hyphen a class or an id.
+_QUOTED, _HYPHENED = re.compile(r"""(?<=["'])[a-z]\w*(?=["'])"""), re.compile(r"[A-Za-z_]\w*-[\w-]*")
+_CLASS = re.compile(r"""(?:["'`( ]\.|classList\.\w+\(["'])([a-z]\w*)""")
 _COMMENT = re.compile(r"^\s*//.*\n|^[ \t]+", re.MULTILINE)
 _KIND, _IMPORT = re.compile(r'data-live="(\w+)"'), re.compile(r'(?:from |import\()"\./([\w.-]+)"')
 # Sheets that are included, and fonts, of which `_icon_face` makes one.
@@ -49,7 +50,7 @@ _ELSEWHERE = re.compile(r"@(?:charset|import)[^;]*;|@font-face\s*\{[^}]*\}")
 _RULE = re.compile(r"(@?[^{}@;]+)(\{[^{}]*\})")
 _INSIDE = r"\((?:[^()]|\([^()]*\))*\)"
 _SELECTOR = re.compile(rf"(?:[^,()]|{_INSIDE})+")
-_NAME = re.compile(r"-?[A-Za-z_][\w-]*")
+_NAME = re.compile(r"[.#]?-?[A-Za-z_][\w-]*")
 _ASIDE = re.compile(rf"{_INSIDE}|\[[^\]]*\]|::?[\w-]+")
 
 
@@ -85,20 +86,26 @@ def write_stylesheet(app: Sphinx) -> None:
 
 
 def names_of_pages(paths: Iterable[Path]) -> set[str]:
-    """Return the elements, classes, ids and `--properties` of pages."""
+    """Return the elements, `.classes`, `#ids` and `--properties` of pages."""
     return {name for path in paths for name in _names_of(path.read_text(encoding="utf-8"))}
 
 
 def _names_of(page: str) -> set[str]:
     names = {*_ELEMENT.findall(page), *_PROPERTY.findall(page)}
-    for attribute in _ATTRIBUTES:
-        names.update(each for _, value in attribute.findall(page) for each in value.split())
+    for sign, attribute in _ATTRIBUTES.items():
+        names.update(sign + each for _, value in attribute.findall(page) for each in value.split())
     return names
 
 
 def names_of_scripts(paths: Iterable[Path]) -> set[str]:
     """Return the words of scripts that may be an element, a class or an id that a script creates."""
-    return {word for path in paths for word in _WORD.findall(path.read_text(encoding="utf-8"))}
+    names: set[str] = set()
+    for path in paths:
+        script = path.read_text(encoding="utf-8")
+        names.update(_QUOTED.findall(script), _ELEMENT.findall(script))
+        names.update(f".{each}" for each in _CLASS.findall(script))
+        names.update(sign + each for each in _HYPHENED.findall(script) for sign in ".#")
+    return names
 
 
 def style_of_figures(folder: Path, body: str) -> str:

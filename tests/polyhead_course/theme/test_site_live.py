@@ -82,4 +82,5 @@ def test_a_template_that_changes_makes_its_page_and_the_style_sheet_anew(tmp_pat
     built = build(root)
     assert built.read() == {"book/en/02-names", "book/ko/02-names"}
     assert built.page("book/en/02-names").css_first(".polyglot-live-body").text() == "new"
-    assert "button{color:red}" in (built.html / "_static" / "site.css").read_text(encoding="utf-8")
+    page = (built.html / "book/en/02-names.html").read_text(encoding="utf-8")
+    assert "<style>.polyglot-live button{color:red}</style>" in page

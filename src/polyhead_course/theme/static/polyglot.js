@@ -10,7 +10,6 @@
 
   // A browser may forbid a page to remember anything.
   const remember = (key, value) => { try { localStorage.setItem(key, value); } catch { /* forget it */ } };
-  const remembered = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
 
   // Colours: as the system has them, light, or dark. The first choice is made in the page's head.
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -19,7 +18,6 @@
     root.dataset.mode = mode;
     root.dataset.theme = mode === "auto" ? (dark.matches ? "dark" : "light") : mode;
     const name = words["Color mode: %s"].replace("%s", words[{ auto: "System Settings", light: "Light", dark: "Dark" }[mode]]);
-    themeButton?.setAttribute("aria-label", name);
     if (themeButton) themeButton.title = name;
   };
   color(root.dataset.mode || "auto");
@@ -35,16 +33,16 @@
   addEventListener("beforeprint", () => { onScreen = root.dataset.theme; root.dataset.theme = "light"; });
   addEventListener("afterprint", () => { root.dataset.theme = onScreen; });
 
-  const buttonOf = (className, label) =>
-    Object.assign(document.createElement("button"), { type: "button", className, title: label, ariaLabel: label });
+  // The title is the button's name, which is not said twice.
+  const buttonOf = (className, title, innerHTML = "") =>
+    Object.assign(document.createElement("button"), { type: "button", className, title, innerHTML });
 
   // The chapters and the contents of a page: beside it where there is room, else in a drawer over it.
   for (const [name, room] of [["primary", 992], ["secondary", 1200]]) {
     const [button, bar, drawer] =
       [find(`.${name}-toggle`), find(`#pst-${name}-sidebar`), find(`#pst-${name}-sidebar-modal`)];
     if (!button || !bar || !drawer) continue;
-    const close = buttonOf("btn polyglot-close", words["Close"]);
-    close.textContent = "✕";
+    const close = buttonOf("btn polyglot-close", words["Close"], '<span aria-hidden="true">✕</span>');
     close.addEventListener("click", () => drawer.close());
     const beside = matchMedia(`(min-width: ${room}px)`);
     const tell = () => {
@@ -175,31 +173,6 @@
     if (link) remember("polyglot-language", link.dataset.language);
   });
 
-  // The page where a language is chosen: put the likely one first, but leave the choice to the reader.
-  const cards = find(".polyglot-cards");
-  if (cards) {
-    const offered = new Map(all("a", cards).map((card) => [card.dataset.language, card]));
-    const script = (tag) => {
-      const locale = new Intl.Locale(tag).maximize();
-      return `${locale.language}-${locale.script}`;
-    };
-    // zh-HK and zh-Hant are written as zh-TW is; zh and zh-SG as zh-CN.
-    const fitting = (tag) => {
-      try {
-        if (offered.has(tag)) return tag;
-        return [...offered.keys()].find((code) => script(code) === script(tag));
-      } catch { return undefined; }
-    };
-    const chosen = remembered("polyglot-language");
-    const best = offered.has(chosen) ? chosen : (navigator.languages ?? []).map(fitting).find(Boolean);
-    if (best) {
-      const card = offered.get(best);
-      card.classList.add("polyglot-suggested");
-      card.querySelector(".polyglot-card-suggestion").hidden = false;
-      cards.prepend(card.closest("li"));
-    }
-  }
-
   // The section that is being read is marked in the page's contents.
   const entries = new Map(all("#pst-page-toc-nav a").map((link) => [link.hash.slice(1), link]));
   if (entries.size) {
@@ -247,9 +220,9 @@
     }
     // Figures can be taken along; pages opened as files load no module.
     for (const figure of location.protocol === "file:" ? [] : all(".cell_output > :is(svg.polyglot-figure, .polyglot-live)")) {
-      const take = buttonOf("polyglot-take", words["Save or share this figure"]);
+      const icon = '<i class="fa-solid fa-share-nodes" aria-hidden="true"></i>';
+      const take = buttonOf("polyglot-take", words["Save or share this figure"], icon);
       take.ariaExpanded = "false";
-      take.innerHTML = '<i class="fa-solid fa-share-nodes"></i>';
       take.addEventListener("click", () => later("take.js").then(({ open }) => open(take, words), () => {}));
       if (figure.matches("svg")) figure.after(take);
       else figure.append(take);
@@ -314,11 +287,9 @@
     catch { said = "Failed to copy"; }
     button.classList.toggle("success", said === "Copied!");
     button.title = words[said];
-    button.setAttribute("aria-label", words[said]);
     setTimeout(() => {
       button.classList.remove("success");
       button.title = words["Copy to clipboard"];
-      button.setAttribute("aria-label", words["Copy to clipboard"]);
     }, 2000);
   });
 })();
