@@ -28,7 +28,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from polyhead_course.theme.stylesheet import EMBED, style_of_figures
+from polyhead_course.theme.stylesheet import COMMENT, EMBED, style_of_figures
 from polyhead_course.theme.svg import SvgError, inline
 from sphinx_polyglot.internals import code_cells
 
@@ -170,8 +170,9 @@ def copy_modules(folder: Path, static: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for path in sorted(folder.glob("*.js")):
-        shutil.copy2(path, target)
-        for name in _URL.findall(path.read_text(encoding="utf-8")):
+        script = path.read_text(encoding="utf-8")
+        (target / path.name).write_text(COMMENT.sub("", script), encoding="utf-8")
+        for name in _URL.findall(script):
             file, place = (folder / name).resolve(), (target / name).resolve()
             if not file.exists() or not place.is_relative_to(static.resolve()):
                 raise ExtensionError(f"{path} loads {name}, which is no file beside it")

@@ -33,6 +33,7 @@ _SHEETS = (
 )
 # The pages of single figures, for frames of other sites.
 EMBED = "embed"
+# What is loaded only when a reader asks for it: this sheet, and the words of each language.
 _LATER = "later.css"
 _ICONS = "vendor/fontawesome/webfonts/fa-solid-900.woff2"
 # A pattern that begins with letters is found quickly: one pattern for all names takes seven times as long.
@@ -42,7 +43,7 @@ _PROPERTY = re.compile(r"var\(\s*(--[\w-]+)")
 # In a script, a text of one word may be an element, and any word with a hyphen a class or an id.
 _QUOTED, _HYPHENED = re.compile(r"""(?<=["'])[a-z]\w*(?=["'])"""), re.compile(r"[A-Za-z_]\w*-[\w-]*")
 _CLASS = re.compile(r"""(?:["'`( ]\.|classList\.\w+\(["'])([a-z]\w*)""")
-_COMMENT = re.compile(r"^\s*//.*\n|^[ \t]+", re.MULTILINE)
+COMMENT = re.compile(r"^\s*//.*\n|^[ \t]+", re.MULTILINE)
 _KIND, _IMPORT = re.compile(r'data-live="(\w+)"'), re.compile(r'(?:from |import\()"\./([\w.-]+)"')
 # Sheets that are included, and fonts, of which `_icon_face` makes one.
 _ELSEWHERE = re.compile(r"@(?:charset|import)[^;]*;|@font-face\s*\{[^}]*\}")
@@ -75,13 +76,13 @@ def write_stylesheet(app: Sphinx) -> None:
         face = _icon_face(static / _ICONS, icons) if icons else ""
         (static / name).write_text(face + used, encoding="utf-8")
     for script in static.glob("*.js"):
-        script.write_text(_COMMENT.sub("", script.read_text(encoding="utf-8")), encoding="utf-8")
+        script.write_text(COMMENT.sub("", script.read_text(encoding="utf-8")), encoding="utf-8")
     keep = {_LATER, *sheets_of, *(path.name for path in _STATIC.iterdir() if path.suffix != ".css")}
     for folder in app.config.html_static_path:
         if not Path(folder).is_absolute():  # the book's own; those of extensions have absolute paths
             keep |= {path.name for path in Path(app.confdir, folder).iterdir()}
     for path in static.iterdir():
-        if path.name not in keep:
+        if path.name not in keep and not path.match("later-*.json"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

@@ -83,16 +83,18 @@
     });
     document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
   }
-  // What is shown only when somebody asks for it: its module, and the style sheet of all of them.
-  let dressed;
+  // What is shown only when somebody asks for it: its module, and the style sheet and the words of all of them.
+  let ready;
   const later = async (name) => {
     const module = await import(new URL(name, here));
-    dressed ??= new Promise((done) => {
+    const dress = (done) => {
       const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", onload: done, onerror: done });
       sheet.href = new URL("later.css", here);
       document.head.append(sheet);
-    });
-    await dressed;
+    };
+    const learn = async () => Object.assign(words, await (await fetch(new URL(`later-${root.lang}.json`, here))).json());
+    ready ??= Promise.all([new Promise(dress), learn()]);
+    await ready.catch(() => { ready = null; });
     return module;
   };
   // The search is loaded when it is first asked for; a browser loads nothing more into a page opened as a file.
@@ -206,8 +208,26 @@
     }, { rootMargin });
     for (const figure of still) near.observe(figure);
   };
-  watch("0px");
+  watch("0px 0px -20%");
   addEventListener("scroll", () => watch("50%"), { once: true, passive: true });
+
+  // What a chapter asks of its reader begins at the reader's first sign; at once where it is in view, or was before.
+  const practice = find("#polyglot-practice");
+  const signs = ["scroll", "wheel", "pointerdown", "keydown", "focusin", "blur"];
+  const begin = () => {
+    if (!practice.isConnected) return;
+    const script = document.createElement("script");
+    Object.assign(script.dataset, practice.dataset);
+    script.src = practice.dataset.src;
+    practice.replaceWith(script);
+  };
+  // It needs memory.js, which has run by then.
+  if (practice) addEventListener("DOMContentLoaded", () => {
+    for (const sign of signs) addEventListener(sign, begin, { once: true, passive: true });
+    if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate") begin();
+    const seen = new IntersectionObserver((changes) => { if (changes.some((each) => each.isIntersecting)) begin(); });
+    for (const task of all(".exercise.admonition, .question.admonition, .tag_hide-output")) seen.observe(task);
+  });
 
   if (new URLSearchParams(location.search).has("sheet")) later("sheet.js").then((sheet) => sheet.show(words));
 
@@ -264,7 +284,7 @@
     const keep = find(".polyglot-keep");
     if (keep && isSecureContext && navigator.serviceWorker && location.protocol !== "file:") {
       const button = keep.firstElementChild;
-      const offline = (what) => later("offline.js").then((module) => module[what](button), () => {});
+      const offline = (what) => later("offline.js").then((module) => module[what](button, words.offline), () => {});
       keep.hidden = false;
       button.addEventListener("click", () => offline("open"));
       if (navigator.serviceWorker.controller) offline("look");
