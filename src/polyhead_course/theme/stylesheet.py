@@ -62,7 +62,8 @@ def write_stylesheet(app: Sphinx) -> None:
         return  # Sphinx has written no page, and has not copied the themes' files
     sheets = [path for name in _SHEETS for path in sorted(static.glob(name))]
     css = "\n".join(path.read_text(encoding="utf-8") for path in sheets)
-    # Without scripts no page has a theme: it is light.
+    # Without scripts no page has a theme: it is light. These rules are those of Bootstrap, and repeated.
+    css = re.sub(r"(?:\[data-bs-theme=dark\]|html:not\(\[data-theme\]\))\s*\{[^}]*\}", "", css)
     css = re.sub(r"""html\[data-theme=(["']?)light\1\]""", "html:not([data-theme=dark])", css)
     later = process_stylesheet((static / _LATER).read_text(encoding="utf-8"))
     (static / _LATER).write_text(later, encoding="utf-8")

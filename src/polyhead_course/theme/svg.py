@@ -125,11 +125,11 @@ def _rename_ids(root: ET.Element, prefix: str) -> None:
 def shrink(root: ET.Element) -> None:
     """Make an element smaller without a visible change.
 
-    Numbers are rounded to hundredths of a pixel, places of points and curves to tenths; paths are merged, and
-    what has no effect is removed.
+    Numbers are rounded to hundredths of a pixel, places of points, words and curves to tenths; paths are
+    merged, and what has no effect is removed.
     """
     for element in root.iter():
-        digits = 1 if element.tag == "use" or _OPEN.fullmatch(element.get("d", "")) else 2
+        digits = 1 if element.tag in ("use", "text") or _OPEN.fullmatch(element.get("d", "")) else 2
         for name in element.attrib.keys() & _NUMERIC:
             element.set(name, _rounded(element.attrib[name], digits))
         if style := element.get("style"):
@@ -169,27 +169,40 @@ def _flatten(parent: ET.Element) -> None:
 
 
 def _merge_paths(parent: ET.Element) -> None:
-    """Merge neighbouring polygons of the same style that do not overlap."""
+    """Merge neighbouring lines of one style, and polygons that do not overlap."""
     children: list[ET.Element] = []
     for are_polygons, neighbours in groupby(parent, _is_polygon):
         run = list(neighbours)
         if are_polygons:
+            run = [
+                each
+                for (style, _), same in groupby(run, _look)
+                for each in (_joined([*same]) if _UNPAINTED.search(style) else same)
+            ]
             if not _overlap([_box(each) for each in run]):
-                styles: dict[str, list[ET.Element]] = {}
+                looks: dict[tuple[str, str], list[ET.Element]] = {}
                 for path in run:
-                    styles.setdefault(path.get("style", ""), []).append(path)
-                for first, *others in styles.values():
-                    first.attrib["d"] += "".join(each.attrib["d"] for each in others)
-                run = [paths[0] for paths in styles.values()]
+                    looks.setdefault(_look(path), []).append(path)
+                run = [each for paths in looks.values() for each in _joined(paths)]
         children.extend(run)
     parent[:] = children
+
+
+def _look(path: ET.Element) -> tuple[str, str]:
+    return path.get("style", ""), path.get("clip-path", "")
+
+
+def _joined(paths: list[ET.Element]) -> list[ET.Element]:
+    """Return the first path, with the lines of all."""
+    paths[0].set("d", "".join(each.attrib["d"] for each in paths))
+    return paths[:1]
 
 
 def _is_polygon(element: ET.Element) -> bool:
     """Whether an element is a path of straight lines, opaque, and without other attributes."""
     return (
         element.tag == "path"
-        and element.attrib.keys() <= {"d", "style"}
+        and element.attrib.keys() <= {"d", "style", "clip-path"}
         and "opacity" not in element.get("style", "")
         and _STRAIGHT.fullmatch(element.get("d", "")) is not None
     )

@@ -94,7 +94,8 @@ def test_numbers_are_rounded_and_straight_lines_short() -> None:
     curve = '<path d="M 1.26 2 L 3.999 2 L 5 4.44 L 6.01 3.95" style="stroke:red" />'
     assert _shrunk(curve) == '<path d="m1.3 2h2.7l1 2.4 1-.4" style="stroke:red" />'
     assert _shrunk('<use x="1.26" y="-3.333" />') == '<use x="1.3" y="-3.3" />'
-    assert 'transform="rotate(-90 1.23 5)"' in _shrunk('<text transform="rotate(-90 1.2345 5)">x</text>')
+    assert 'x="1.2"' in _shrunk('<text x="1.2345">x</text>')
+    assert 'transform="rotate(-90 1.2 5)"' in _shrunk('<text transform="rotate(-90 1.2345 5)">x</text>')
     assert "transform" not in _shrunk('<text transform="rotate(-0 1.2345 5)">x</text>')
 
 
@@ -104,6 +105,17 @@ def test_squares_of_one_colour_are_one_path() -> None:
     assert _shrunk("".join(paths)) == (
         '<path d="m0 0h1v1h-1zm2 0h1v1h-1z" style="fill:red" /><path d="m1 0h1v1h-1z" style="fill:blue" />'
     )
+
+
+def test_lines_of_one_style_are_one_path_even_where_they_lie_over_others() -> None:
+    line = '<path d="M {x} 0 L {x} 9" clip-path="url(#c)" style="{style}" />'
+    below = f'<path d="{SQUARE.format(x=0, y=9)}" clip-path="url(#c)" style="fill:red" />'
+    grid = "".join(line.format(x=x, style="fill:none;stroke:blue") for x in (2, 5))
+    assert re.findall(' d="([^"]*)"', _shrunk(below + grid)) == ["m0 0h9v1h-9z", "m2 0v9m3-9v9"]
+    other = line.format(x=7, style="fill:none;stroke:red")
+    assert _shrunk(below + grid + other).count("<path") == 3
+    assert _shrunk(grid.replace("#c", "#d", 1)).count("<path") == 2
+    assert _shrunk(below + grid.replace("blue", "blue;stroke-opacity:0.5")).count("<path") == 3
 
 
 def test_relative_paths_do_not_drift() -> None:
