@@ -26,7 +26,7 @@ def disable_search_index(app: Sphinx) -> None:
 
 # Sphinx event: builder-inited
 def write_letters_in_json(app: Sphinx) -> None:
-    """Let the filter `tojson` of the templates write letters as they are, which takes less room than their numbers.
+    """Let the filter `tojson` of the templates write letters as they are: their numbers take more room.
 
     Not public: the environment of Jinja in `builder.templates`.
     """

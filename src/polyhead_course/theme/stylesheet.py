@@ -56,7 +56,7 @@ _ASIDE = re.compile(rf"{_INSIDE}|\[[^\]]*\]|::?[\w-]+")
 
 
 def write_stylesheet(app: Sphinx) -> None:
-    """Write the style sheets, `embed.css` for figures alone; remove comments, and the files that no page loads."""
+    """Write the style sheets, `embed.css` for figures alone; remove comments, and files that none loads."""
     site, static = Path(app.outdir), Path(app.outdir) / "_static"
     if not (static / "styles").is_dir():
         return  # Sphinx has written no page, and has not copied the themes' files
@@ -112,21 +112,17 @@ def names_of_scripts(paths: Iterable[Path]) -> set[str]:
 
 def style_of_figures(folder: Path, body: str) -> str:
     """Return the rules that the live figures in a body use, of the sheets in their folder."""
-    kinds = frozenset(_KIND.findall(body))
-    return _rules_of(folder, kinds, frozenset(_names_of(body) & _words_of(folder))) if kinds else ""
-
-
-@lru_cache(maxsize=1)
-def _words_of(folder: Path) -> set[str]:
-    return {word for sheet in folder.glob("*.css") for word in _NAME.findall(sheet.read_text(encoding="utf-8"))}
+    if not (kinds := frozenset(_KIND.findall(body))):
+        return ""
+    css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sorted(folder.glob("*.css")))
+    return _rules_of(css, folder, kinds, frozenset(_names_of(body) & {*_NAME.findall(css)}))
 
 
 @lru_cache  # every language has the same figures
-def _rules_of(folder: Path, kinds: frozenset[str], names: frozenset[str]) -> str:
+def _rules_of(css: str, folder: Path, kinds: frozenset[str], names: frozenset[str]) -> str:
     scripts = {f"{kind}.js" for kind in kinds}
     for script in (*scripts,):
         scripts |= {*_IMPORT.findall((folder / script).read_text(encoding="utf-8"))}
-    css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sorted(folder.glob("*.css")))
     return used_rules(css, names | names_of_scripts(folder / each for each in scripts))
 
 

@@ -33,9 +33,10 @@ def together(text: str) -> str:
         # Names and punctuation of code have no mark of their own.
         ('<span></span><span class="n">a</span><span class="o">=</span>', "a="),
         (
-            '<span class="sa">f</span><span class="s2">"a{</span>b<span class="si">}</span><span class="s2">"</span>'
-            '<span class="ow">in</span><span class="mi">1</span>',
-            '<span class="s">f"a{</span>b<span class="s">}"</span><span class="k">in</span><span class="m">1</span>',
+            '<span class="sa">f</span><span class="s2">"{</span>b<span class="si">}</span>'
+            '<span class="s2">"</span><span class="ow">in</span><span class="mi">1</span>',
+            '<span class="s">f"{</span>b<span class="s">}"</span>'
+            '<span class="k">in</span><span class="m">1</span>',
         ),
         ('<span class="p">(</span>', "("),
         # No line ends between a formula and what belongs to it.

@@ -64,7 +64,8 @@ def test_names_come_from_pages_and_scripts(tmp_path: Path) -> None:
     script = tmp_path / "a.js"
     script.write_text('box.classList.add("seven"); make("eight"); find("> .nine"); // five-six of ten')
     names = names_of_pages([tmp_path / "a.html"]) | names_of_scripts([script])
-    assert {"p", ".one", ".two", "#three", "--four", ".five-six", "#five-six", ".seven", "eight", ".nine"} <= names
+    assert {"p", ".one", ".two", "#three", "--four", ".five-six", "#five-six"} <= names
+    assert {".seven", "eight", ".nine"} <= names
     assert not {"color", "style", ".p", "one", ".eight", "of", "ten", ".ten"} & names
 
 
