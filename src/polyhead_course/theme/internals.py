@@ -31,7 +31,7 @@ def write_letters_in_json(app: Sphinx) -> None:
     Not public: the environment of Jinja in `builder.templates`.
     """
     if app.builder.format == "html":
-        policies = app.builder.templates.environment.policies  # type: ignore[attr-defined]
+        policies = app.builder.templates.environment.policies
         policies["json.dumps_kwargs"] = {"ensure_ascii": False}
 
 

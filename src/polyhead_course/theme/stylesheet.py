@@ -123,7 +123,7 @@ def _rules_of(css: str, folder: Path, kinds: frozenset[str], names: frozenset[st
     scripts = {f"{kind}.js" for kind in kinds}
     for script in (*scripts,):
         scripts |= {*_IMPORT.findall((folder / script).read_text(encoding="utf-8"))}
-    return used_rules(css, names | names_of_scripts(folder / each for each in scripts))
+    return used_rules(css, {"html", *names, *names_of_scripts(folder / each for each in scripts)})
 
 
 def used_rules(css: str, names: set[str]) -> str:
