@@ -25,20 +25,9 @@ from polyhead_course.theme.search import write_indexes
 from polyhead_course.theme.sidebar import add_sidebar
 from polyhead_course.theme.stylesheet import write_stylesheet
 from sphinx_polyglot import extension_metadata
-from sphinx_polyglot.strings import add_translations, translate
+from sphinx_polyglot.strings import add_translations
 
 _HERE = Path(__file__).parent
-# The messages of the scripts.
-_MESSAGES = (
-    "Copy to clipboard", "Copied!", "Failed to copy", "Close",
-    "Color mode: %s", "Light", "Dark", "System Settings",
-    "Search", "Search in all languages", "Results: %d", "Nothing found",
-    "Nothing found. Have a look here:", "The search could not be loaded.",
-    "The search works on a website, not in pages opened as files.", "Formula", "Table",
-    "Save or share this figure", "Save as SVG", "Save as PNG", "Copy link", "Copy embed code", "Saved.",
-    "It could not be saved.",
-    "Print", "Whole chapter", "Name", "Date",
-)  # fmt: skip
 
 add_translations(_HERE / "strings")
 
@@ -65,7 +54,10 @@ def complete_page(
     context.update(head_of(app, pagename, doctree))
     context.update(rights_of(app, pagename))
     context["polyglot_downloads"] = downloads_of(app, pagename)
-    context["polyglot_words"] = {each: translate(each) for each in _MESSAGES}
+    if context.get("polyglot_is_course"):
+        words = Path(app.outdir, "_static", f"later-{context['language']}.json")
+        words.parent.mkdir(exist_ok=True)
+        words.write_text(app.builder.templates.render("later-words.html", context), encoding="utf-8")
     if "body" in context:
         # Links first: they need markup that is removed then.
         context["body"] = markup.simplify(names.link_code(app, pagename, context["body"], doctree))
@@ -107,6 +99,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", configure)
     app.connect("config-inited", internals.remove_thebe)
     app.connect("builder-inited", internals.disable_search_index)
+    app.connect("builder-inited", internals.write_letters_in_json)
     app.connect("builder-inited", internals.write_by_chapter)
     app.connect("env-before-read-docs", internals.use_all_processors)
     app.connect("polyglot-notebook-read", figures.carry_data)

@@ -28,6 +28,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
+from polyhead_course.theme.stylesheet import COMMENT, EMBED, style_of_figures
 from polyhead_course.theme.svg import SvgError, inline
 from sphinx_polyglot.internals import code_cells
 
@@ -39,7 +40,6 @@ _PLACE = Path("figures", "live")
 _SOURCES = {".css", ".html", ".js"}  # pages and the style sheet are made from them
 _URL = re.compile(r"""new URL\(\s*["']([^"'`]+)["'],\s*import\.meta\.url\s*\)""")
 _METADATA = "polyglot_live"
-EMBED = "embed"
 
 
 class InlineFigures(SphinxPostTransform):
@@ -130,9 +130,10 @@ def live_figure(figure: str, data: Mapping[str, Any], folder: Path) -> str:
     )
 
 
-def write_embeds(app: Sphinx, pagename: str, context: Mapping[str, Any]) -> None:
-    """Write the pages that show one live figure of a page each."""
-    folder = Path(app.outdir, EMBED, pagename)
+def write_embeds(app: Sphinx, pagename: str, context: dict[str, Any]) -> None:
+    """Write the pages that show one live figure of a page each; add the figures' style to the context."""
+    folder, modules = Path(app.outdir, EMBED, pagename), Path(app.srcdir, app.config.polyglot_live)
+    context["polyglot_live_style"] = style_of_figures(modules, context["body"])
     shutil.rmtree(folder, ignore_errors=True)
     for figure in LexborHTMLParser(context["body"]).css("[data-live]"):
         cell, section = figure.parent, figure.parent
@@ -156,6 +157,7 @@ def write_embeds(app: Sphinx, pagename: str, context: Mapping[str, Any]) -> None
             "cell": cell.id,
             "section": heading.text(strip=True),
             "figure": figure.html,
+            "polyglot_live_style": style_of_figures(modules, figure.html or ""),
         }
         folder.mkdir(parents=True, exist_ok=True)
         text = app.builder.templates.render("embed.html", page)
@@ -168,8 +170,9 @@ def copy_modules(folder: Path, static: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for path in sorted(folder.glob("*.js")):
-        shutil.copy2(path, target)
-        for name in _URL.findall(path.read_text(encoding="utf-8")):
+        script = path.read_text(encoding="utf-8")
+        (target / path.name).write_text(COMMENT.sub("", script), encoding="utf-8")
+        for name in _URL.findall(script):
             file, place = (folder / name).resolve(), (target / name).resolve()
             if not file.exists() or not place.is_relative_to(static.resolve()):
                 raise ExtensionError(f"{path} loads {name}, which is no file beside it")

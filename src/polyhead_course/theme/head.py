@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 from locale import normalize
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,8 @@ from sphinx_polyglot.navigation import alternates_of
 from sphinx_polyglot.pages import Pages, is_fallback, page_url, site_address
 
 # In the head, before the page is painted: the reader's colours, where a browser lets a page remember them.
-_SCRIPT = (
-    "(r=>{let m;try{m=localStorage.mode}catch{}m||='auto';r.dataset.mode=m;"
-    "r.dataset.theme=m!='auto'?m:matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light'"
-    "})(document.documentElement)"
-)
+_SCRIPT = Path(__file__).with_name("templates").joinpath("head-script.js").read_text(encoding="utf-8").strip()
 _DIGEST = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-# A page loads only files of its own site, and has this one script in its text.
-# Figures have style attributes; icons are part of the style sheet.
-_POLICY = (
-    f"default-src 'none'; script-src 'self' 'sha256-{_DIGEST}'; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; "
-    "manifest-src 'self'; base-uri 'none'; form-action 'none'"
-)
 # The folder of the pictures that messengers show of pages, and their size.
 CARDS, CARD_SIZE = "cards", (1200, 630)
 
@@ -47,7 +35,7 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
     """Return the context of the template `head-links.html`; addresses only where the site has one."""
     head: dict[str, Any] = {
         "polyglot_head_script": _SCRIPT,
-        "polyglot_policy": _POLICY,
+        "polyglot_digest": _DIGEST,
         "polyglot_icons": icons_of(app),
         "pageurl": "",
     }
@@ -73,8 +61,14 @@ def head_of(app: Sphinx, docname: str, doctree: nodes.document | None = None) ->
         for each in sorted(pages.languages.values(), key=lambda each: each != language)
         if each == language or docname == root or pages.counterpart(docname, each, app.env.found_docs)
     ]
-    data = json.dumps(_data(app, pages, docname, head), ensure_ascii=False)
-    head["polyglot_data"] = data.replace("<", "\\u003c")
+    # What `head-links.html` says of the page in the vocabulary of schema.org.
+    own = pages.language_of(docname)
+    head["polyglot_codes"] = own.code if own else list(pages.languages)
+    head["polyglot_license"] = app.config.polyglot_rights.get("text", {}).get("href")
+    head |= {"polyglot_author": app.config.author, "release": app.config.release}
+    if own and not head["polyglot_is_course"]:
+        head["polyglot_minutes"] = app.env.metadata[docname].get("minutes")
+        head["polyglot_home"] = page_url(app, pages.home(own)) if head["pageurl"] else ""
     return head
 
 
@@ -84,27 +78,3 @@ def _description(app: Sphinx, pages: Pages, docname: str, doctree: nodes.documen
         # The page where a reader chooses a language has the taglines of all.
         return " ".join(each.tagline for each in pages.languages.values() if each.tagline)
     return description_of(doctree, metadata) if doctree is not None else ""
-
-
-def _data(app: Sphinx, pages: Pages, docname: str, head: dict[str, Any]) -> dict[str, Any]:
-    """Describe a page in the vocabulary of schema.org."""
-    language, course = pages.language_of(docname), head["polyglot_is_course"]
-    data = {
-        "@context": "https://schema.org",
-        "@type": "Course" if course else "LearningResource",
-        "name": head["polyglot_heading"],
-        "description": head["polyglot_description"],
-        "url": head["pageurl"],
-        "image": head.get("polyglot_card"),
-        "inLanguage": language.code if language else list(pages.languages),
-        "license": app.config.polyglot_rights.get("text", {}).get("href"),
-        "author": {"@type": "Organization", "name": app.config.author},
-        "version": app.config.release,
-        "isAccessibleForFree": True,
-    }
-    if language and not course:
-        minutes = app.env.metadata[docname].get("minutes")
-        home = {"url": page_url(app, pages.home(language))} if head["pageurl"] else {}
-        data["timeRequired"] = f"PT{minutes}M" if minutes else ""
-        data["isPartOf"] = {"@type": "Course", "name": language.title, **home}
-    return {name: value for name, value in data.items() if value}

@@ -24,6 +24,17 @@ def disable_search_index(app: Sphinx) -> None:
         app.builder.search = False  # type: ignore[attr-defined]
 
 
+# Sphinx event: builder-inited
+def write_letters_in_json(app: Sphinx) -> None:
+    """Let the filter `tojson` of the templates write letters as they are: their numbers take more room.
+
+    Not public: the environment of Jinja in `builder.templates`.
+    """
+    if app.builder.format == "html":
+        policies = app.builder.templates.environment.policies
+        policies["json.dumps_kwargs"] = {"ensure_ascii": False}
+
+
 # Sphinx event: env-before-read-docs
 def use_all_processors(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Read and write many pages in several processes; a few pages are faster in one.

@@ -73,6 +73,7 @@ def visit_cards(writer: HTML5Translator, node: language_cards) -> None:
                 # Sphinx writes this page again whenever a page below it has changed.
                 "facts": _contents(Path(app.srcdir, pages.folder, language.code)),
                 "suggestion": translate("Your language"),
+                "go": translate("Go on with %(number)s, %(title)s"),
             }
         cards.append(card)
     # A title that is the same in all languages is the page's heading already.

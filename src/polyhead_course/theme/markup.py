@@ -14,9 +14,14 @@ from polyglot_book.contents import EXERCISE_CLASS
 from sphinx_polyglot.pages import Pages
 from sphinx_polyglot.strings import current_language, translate
 
-# Tokens that have the colour of the text around them: names, punctuation, spaces.
-_PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
+# Tokens that have the colour of the text around them: names, operators, punctuation, spaces.
+_PLAIN = re.compile(r'<span class="(?:n[bcdefn]?|fm|bp|o|p|w)">([^<]*)</span>')
+# The other ones have one of four colours: words of the language, texts, numbers, comments.
+_TOKEN = re.compile(r'<span class="(?:(k)[cdn]|(s)[adei12]|(m)[fhi]|(c)[hm1])">')
+_RUN = re.compile(r'<span class="([ksmc])">[^<]*</span>(?:<span class="\1">[^<]*</span>)+')
 _EMPTY = "<span></span>"
+# The picture in each box that opens; the icons of the page have the same.
+_CHEVRON = re.compile(r'(<span class="sd-summary-state-marker[^>]*>)<svg .*?</svg></span>')
 # Verdicts of checks and errors are prose, whose lines wrap; those of a table must not.
 _PROSE = re.compile(
     r'(<div class="output [^"]*)("><div class="highlight"><pre>'
@@ -129,7 +134,10 @@ def _is_prose(text: nodes.Text) -> bool:
 
 def simplify(body: str) -> str:
     """Remove markup without effect, and label the parts of cells and tables."""
-    body = _PLAIN.sub(r"\1", body).replace(_EMPTY, "")
+    body = _PLAIN.sub(r"\1", body).replace(_EMPTY, "").replace('<span class="ow">', '<span class="k">')
+    body = _TOKEN.sub(r'<span class="\1\2\3\4">', body)
+    body = _RUN.sub(lambda run: run[0].replace(f'</span><span class="{run[1]}">', ""), body)
+    body = _CHEVRON.sub(r'\1<i class="fa-solid fa-angle-right"></i></span>', body)
     body = _FORMULA.sub(_keep_together, body)
     body = _PARTICLE.sub("\\1\N{WORD JOINER}", body)
     if (language := current_language()) and language.code.startswith("zh"):

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path
 
 import griffe
@@ -29,26 +28,21 @@ _EXTENSIONS = re.compile(
 
 
 def configured_api(config: Config, confdir: str | Path) -> Api | None:
-    """Read the packages that the configuration names; None if it names none."""
+    """Read the packages that the configuration names, once in a build; None if it names none."""
     settings = config.polyglot_api
-    if not settings:
-        return None
-    if settings.keys() != {"packages", "pages"} or not (
-        isinstance(settings["pages"], dict) and settings["pages"]
-    ):
-        raise SphinxConfigError(f"polyglot_api: expected packages, and pages with modules, got {settings}")
-    pages = tuple((page, tuple(modules)) for page, modules in settings["pages"].items())
-    return _read(tuple(Path(confdir, each) for each in settings["packages"]), pages)
-
-
-@lru_cache(maxsize=1)
-def _read(roots: tuple[Path, ...], pages: tuple[tuple[str, tuple[str, ...]], ...]) -> Api:
-    """Read the packages once in a build."""
-    griffe.patch_loggers(logging.getLogger)  # its warnings are warnings of the build
-    try:
-        return Api(roots, dict(pages))
-    except (ValueError, SyntaxError, griffe.GriffeError) as error:
-        raise SphinxConfigError(f"polyglot_api: {error}") from None
+    if settings and "_polyglot_api" not in vars(config):
+        pages = settings.get("pages")
+        if settings.keys() != {"packages", "pages"} or not (isinstance(pages, dict) and pages):
+            raise SphinxConfigError(
+                f"polyglot_api: expected packages, and pages with modules, got {settings}"
+            )
+        griffe.patch_loggers(logging.getLogger)  # its warnings are warnings of the build
+        try:
+            api = Api([Path(confdir, each) for each in settings["packages"]], pages)
+        except (ValueError, SyntaxError, griffe.GriffeError) as error:
+            raise SphinxConfigError(f"polyglot_api: {error}") from None
+        vars(config)["_polyglot_api"] = api  # such a name is not stored with the environment
+    return vars(config).get("_polyglot_api")
 
 
 def linkable_api(app: Sphinx) -> Api | None:

@@ -18,11 +18,13 @@ _REFERENCE = re.compile(r"url\(\s*['\"]?#([^'\")]+)['\"]?\s*\)")
 _LEFT_OUT = {f"{{{_SVG}}}{name}" for name in ("metadata", "script", "style")}
 # What makes an element smaller.
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
-_NUMERIC = ("d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "points", "transform")
+_NUMERIC = {"d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "points", "transform"}
 _ZERO_ROTATION = re.compile(r"rotate\(-?0(\.0*)?[\s,)][^)]*\)?")
 _COMMAND = re.compile(r"\s*([A-Za-z])\s*")
 _VERTEX = re.compile(r"([ML])(\S+?) ([^\sMLz]+)")
 _SEGMENT = re.compile(r"([MLz])(?:([-.\d]+) ([-.\d]+))?")
+# A path of straight lines; one that ends where it likes, such as a curve of many steps.
+_STRAIGHT, _OPEN = re.compile(r"[-MLz. \d]*L[-MLz. \d]*"), re.compile(r"[-MLe.\s\d]*L[-MLe.\s\d]*")
 # Without it the page's font applies; code keeps its own.
 _FONT = re.compile(r"font-family:(?![^;]*monospace)[^;]*;?")
 # Black and white are left to the page's style sheet.
@@ -123,12 +125,13 @@ def _rename_ids(root: ET.Element, prefix: str) -> None:
 def shrink(root: ET.Element) -> None:
     """Make an element smaller without a visible change.
 
-    Numbers are rounded to hundredths of a pixel, paths merged, and what has no effect is removed.
+    Numbers are rounded to hundredths of a pixel, places of points, words and curves to tenths; paths are
+    merged, and what has no effect is removed.
     """
     for element in root.iter():
-        for name in _NUMERIC:
-            if name in element.attrib:
-                element.set(name, _rounded(element.attrib[name]))
+        digits = 1 if element.tag in ("use", "text") or _OPEN.fullmatch(element.get("d", "")) else 2
+        for name in element.attrib.keys() & _NUMERIC:
+            element.set(name, _rounded(element.attrib[name], digits))
         if style := element.get("style"):
             style = _FONT.sub("", re.sub(r"\s*([:;])\s*", r"\1", style))
             element.set("style", _COLOR.sub(_both_themes, style))
@@ -137,6 +140,9 @@ def shrink(root: ET.Element) -> None:
     _flatten(root)
     for parent in list(root.iter()):
         _merge_paths(parent)
+    for element in root.iter("path"):
+        if _STRAIGHT.fullmatch(element.get("d", "")):
+            element.set("d", _relative(element.attrib["d"]))
 
 
 def _both_themes(match: re.Match[str]) -> str:
@@ -145,8 +151,8 @@ def _both_themes(match: re.Match[str]) -> str:
     return same if on_dark(light) == light else f"{same};{name}:light-dark({light},{on_dark(light)})"
 
 
-def _rounded(text: str) -> str:
-    short = _NUMBER.sub(lambda match: f"{round(float(match[0]), 2) + 0.0:.7g}", text)
+def _rounded(text: str, digits: int) -> str:
+    short = _NUMBER.sub(lambda match: f"{round(float(match[0]), digits) + 0.0:.7g}", text)
     return _COMMAND.sub(r"\1", " ".join(short.split())) if short[:1] in "Mm" else short
 
 
@@ -163,32 +169,42 @@ def _flatten(parent: ET.Element) -> None:
 
 
 def _merge_paths(parent: ET.Element) -> None:
-    """Merge neighbouring polygons of the same style that do not overlap."""
+    """Merge neighbouring lines of one style, and polygons that do not overlap."""
     children: list[ET.Element] = []
     for are_polygons, neighbours in groupby(parent, _is_polygon):
         run = list(neighbours)
         if are_polygons:
+            run = [
+                each
+                for (style, _), same in groupby(run, _look)
+                for each in (_joined([*same]) if _UNPAINTED.search(style) else same)
+            ]
             if not _overlap([_box(each) for each in run]):
-                styles: dict[str, list[ET.Element]] = {}
+                looks: dict[tuple[str, str], list[ET.Element]] = {}
                 for path in run:
-                    styles.setdefault(path.get("style", ""), []).append(path)
-                for first, *others in styles.values():
-                    first.attrib["d"] += "".join(each.attrib["d"] for each in others)
-                run = [paths[0] for paths in styles.values()]
-            for path in run:
-                path.set("d", _relative(path.attrib["d"]))
+                    looks.setdefault(_look(path), []).append(path)
+                run = [each for paths in looks.values() for each in _joined(paths)]
         children.extend(run)
     parent[:] = children
+
+
+def _look(path: ET.Element) -> tuple[str, str]:
+    return path.get("style", ""), path.get("clip-path", "")
+
+
+def _joined(paths: list[ET.Element]) -> list[ET.Element]:
+    """Return the first path, with the lines of all."""
+    paths[0].set("d", "".join(each.attrib["d"] for each in paths))
+    return paths[:1]
 
 
 def _is_polygon(element: ET.Element) -> bool:
     """Whether an element is a path of straight lines, opaque, and without other attributes."""
     return (
         element.tag == "path"
-        and element.attrib.keys() <= {"d", "style"}
+        and element.attrib.keys() <= {"d", "style", "clip-path"}
         and "opacity" not in element.get("style", "")
-        and not set(element.get("d", "")) - set("MLz0123456789.- ")
-        and "L" in element.get("d", "")
+        and _STRAIGHT.fullmatch(element.get("d", "")) is not None
     )
 
 
@@ -217,21 +233,22 @@ def _relative(path: str) -> str:
     The numbers are decimal, since rounding errors of relative steps would add up.
     """
     position = start = (Decimal(0), Decimal(0))
-    commands = ""
+    commands = before = ""
     for command, x, y in _SEGMENT.findall(path):
         if command == "z":
-            commands, position = f"{commands}z", start
+            commands, position, before = f"{commands}z", start, ""
             continue
         dx, dy = Decimal(x) - position[0], Decimal(y) - position[1]
         position = (Decimal(x), Decimal(y))
         if command == "M":
             start = position
-        if command == "L" and not dy:
-            commands += f"h{_decimal(dx)}"
-        elif command == "L" and not dx:
-            commands += f"v{_decimal(dy)}"
+        if command == "L" and not (dx and dy):
+            commands, before = commands + (f"v{_decimal(dy)}" if dy else f"h{_decimal(dx)}"), ""
         else:
-            commands += f"{command.lower()}{_decimal(dx)} {_decimal(dy)}".replace(" -", "-")
+            # A command that is repeated stands once.
+            sign = " " if command == before == "L" else command.lower()
+            commands += f"{sign}{_decimal(dx)} {_decimal(dy)}".replace(" -", "-")
+            before = command
     return commands
 
 

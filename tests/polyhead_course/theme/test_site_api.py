@@ -163,7 +163,7 @@ def test_docstrings_are_markdown_with_sections_and_examples(full: Built) -> None
         for term, text in zip(entry.css("dt"), entry.css("dd"), strict=True)
     ] == [("ValueError", "a\nis negative.")]
     code = entry.css_first(".highlight-python:not(.polyglot-signature) pre")
-    assert code.text() == "half = 0.5\n" and code.css(".mf"), "highlighted"
+    assert code.text() == "half = 0.5\n" and code.css(".m"), "highlighted"
     examples = page.css("pre:has(.gp)")
     assert [[line.rstrip() for line in each.text().splitlines()] for each in examples] == [
         [">>> area([3, 5])", "22.5"],

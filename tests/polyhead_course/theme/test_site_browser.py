@@ -26,10 +26,10 @@ def test_colors_follow_the_system_until_a_reader_chooses(window: Browser, addres
         seen.page.goto(PAGE)
         assert seen.page.evaluate(theme) == "dark"
         button = seen.page.locator(".theme-switch-button")
-        assert button.get_attribute("aria-label") == "색상 모드: 시스템 설정"
+        assert button.get_attribute("title") == "색상 모드: 시스템 설정"
         button.click()
         assert seen.page.evaluate(theme) == "light"
-        assert button.get_attribute("aria-label") == "색상 모드: 밝게"
+        assert button.get_attribute("title") == "색상 모드: 밝게"
         seen.page.goto("/book/ko/02-heads.html")
         assert seen.page.evaluate(theme) == "light"
         seen.page.locator(".theme-switch-button").click()
@@ -64,7 +64,7 @@ def test_a_drawer_closes_on_a_choice_its_button_and_escape(window: Browser, addr
         ):
             button.click()
             assert drawer.evaluate(is_open) and button.get_attribute("aria-expanded") == "true"
-            assert drawer.locator(".polyglot-close").get_attribute("aria-label") == "닫기"
+            assert drawer.locator(".polyglot-close").get_attribute("title") == "닫기"
             close()
             seen.page.wait_for_load_state()
             assert not drawer.evaluate(is_open)
@@ -144,7 +144,7 @@ def test_code_can_be_copied(window: Browser, address: str, session: bool) -> Non
             block.locator("pre").evaluate(f"pre => {{ pre.textContent = {SESSION!r}; }}")
         block.hover()
         button = block.locator(".copybtn")
-        assert button.get_attribute("aria-label") == "클립보드에 복사"
+        assert button.get_attribute("title") == "클립보드에 복사"
         # What it says goes after two seconds, which a busy machine may take to look.
         button.evaluate(SAYS)
         button.click()

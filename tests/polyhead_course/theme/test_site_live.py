@@ -78,8 +78,10 @@ def test_a_template_that_changes_makes_its_page_and_the_style_sheet_anew(tmp_pat
     root = copy(BOOKS / "full", tmp_path / "full")
     build(root)
     (root / "scripts" / "counter.html").write_text("<button>new</button>", encoding="utf-8")
-    (root / "scripts" / "counter.css").write_text(".polyglot-live button { color: red }", encoding="utf-8")
+    css = ".polyglot-live button { color: red } html[lang] .gone, html[lang] button { top: 0 }"
+    (root / "scripts" / "counter.css").write_text(css, encoding="utf-8")
     built = build(root)
     assert built.read() == {"book/en/02-names", "book/ko/02-names"}
     assert built.page("book/en/02-names").css_first(".polyglot-live-body").text() == "new"
-    assert "button{color:red}" in (built.html / "_static" / "site.css").read_text(encoding="utf-8")
+    page = (built.html / "book/en/02-names.html").read_text(encoding="utf-8")
+    assert "<style>.polyglot-live button{color:red}html[lang] button{top:0}</style>" in page

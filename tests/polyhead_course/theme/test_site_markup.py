@@ -31,7 +31,13 @@ def together(text: str) -> str:
     ("body", "simple"),
     [
         # Names and punctuation of code have no mark of their own.
-        ('<span></span><span class="n">a</span><span class="o">=</span>', 'a<span class="o">=</span>'),
+        ('<span></span><span class="n">a</span><span class="o">=</span>', "a="),
+        (
+            '<span class="sa">f</span><span class="s2">"{</span>b<span class="si">}</span>'
+            '<span class="s2">"</span><span class="ow">in</span><span class="mi">1</span>',
+            '<span class="s">f"{</span>b<span class="s">}"</span>'
+            '<span class="k">in</span><span class="m">1</span>',
+        ),
         ('<span class="p">(</span>', "("),
         # No line ends between a formula and what belongs to it.
         (f"{MATH} 는", f"{MATH} 는"),

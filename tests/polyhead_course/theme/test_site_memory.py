@@ -97,6 +97,28 @@ def test_a_reader_goes_on_in_another_language(window: Browser, address: str) -> 
         assert seen.problems() == []
 
 
+def test_an_exercise_is_a_place_and_the_page_of_languages_leads_there(window: Browser, address: str) -> None:
+    with visit(window, address, viewport=LOW) as seen:
+        go = seen.page.locator(".polyglot-memory > a")
+        seen.page.goto("/book/index.html")
+        expect(go).to_be_hidden()
+        seen.page.goto("/book/ko/02-heads.html")
+        _read_to(seen.page, "exercise-think")
+        title = seen.page.locator("#exercise-think .admonition-title").inner_text().removesuffix("#").strip()
+        seen.page.goto("/book/index.html")
+        expect(go).to_have_text(f"이어 읽기: 2장 ‘{title}’")
+        assert (go.get_attribute("lang"), go.get_attribute("hreflang")) == ("ko", "ko")
+        go.click()
+        seen.page.wait_for_url("**/book/ko/02-heads.html#exercise-think")
+        # In a language that the book has not, or without its title there, no link is right.
+        for last in ({"language": "fr"}, {"language": "en"}, {"language": "ko", "number": 2}):
+            memory = {**_memory(seen.page), "last": {**_memory(seen.page)["last"], **last}}
+            _remember(seen.page, memory)
+            seen.page.reload()
+            expect(go).to_be_hidden()
+        assert seen.problems() == []
+
+
 def test_without_the_sections_title_that_of_the_chapter_stands(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         _remember(seen.page, _state("gone"))

@@ -13,7 +13,7 @@ from fontTools.ttLib import TTFont
 from polyhead_course.theme.stylesheet import names_of_pages, names_of_scripts, used_rules
 from tests.building import Built
 
-NAMES = {"p", "details", "a", "card", "open", "top", "--used"}
+NAMES = {"p", "details", "a", ".card", ".open", "#top", "--used"}
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ NAMES = {"p", "details", "a", "card", "open", "top", "--used"}
     [
         (".card{color:red}", ".card{color:red}"),
         (".gone{color:red}", ""),
+        ("card,.p,#card,.top{color:red}", ""),
         (".card,.gone p{color:red}", ".card{color:red}"),
         ("p:not(:is(.open,a)),.gone{color:red}", "p:not(:is(.open,a)){color:red}"),
         (".-card{color:red}", ""),
@@ -61,10 +62,11 @@ def test_rules_stay_that_can_apply(css: str, kept: str) -> None:
 def test_names_come_from_pages_and_scripts(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<p class="one two" id="three" style="color: var(--four)">')
     script = tmp_path / "a.js"
-    script.write_text('box.classList.add("five-six")')
+    script.write_text('box.classList.add("seven"); make("eight"); find("> .nine"); // five-six of ten')
     names = names_of_pages([tmp_path / "a.html"]) | names_of_scripts([script])
-    assert {"p", "one", "two", "three", "--four", "five-six"} <= names
-    assert not {"color", "style"} & names
+    assert {"p", ".one", ".two", "#three", "--four", ".five-six", "#five-six"} <= names
+    assert {".seven", "eight", ".nine"} <= names
+    assert not {"color", "style", ".p", "one", ".eight", "of", "ten", ".ten"} & names
 
 
 def test_a_page_loads_one_sheet_and_two_scripts_and_one_where_it_asks_something(four: Built) -> None:

@@ -1,9 +1,8 @@
-// What a browser remembers of its reader: the section last read, the chapters read, what was guessed and solved in them.
-// Nothing leaves the browser.
-// On the first page of a language it runs right behind its block, so that the block is there before what follows.
+// What a browser remembers of its reader: the section or exercise last read, the chapters read, what was guessed and
+// solved in them. Nothing leaves the browser. What a reader sees of it on the first page of a language is in home.js.
 "use strict";
 (() => {
-  const { home, read, practised, both, download } = document.currentScript.dataset;
+  const { home, read, practised, both } = document.currentScript.dataset;
   const folder = new URL(".", new URL(home, location.href));
   const language = document.documentElement.lang;
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -32,13 +31,14 @@
     if (!isTable(data) || ![1, 2].includes(data.version) || !isTable(data.pages)) return null;
     const pages = Object.entries(data.pages).filter(([, seen]) => seen === true || isList(seen));
     const practice = Object.entries(isTable(data.practice) ? data.practice : {}).filter(([, each]) => isPractice(each));
-    const { page, section, titles } = data.last ?? {};
+    const { page, section, titles, number, language } = data.last ?? {};
     const whole = isText(page) && isText(section) && isTable(titles) && Object.values(titles).every(isText);
     return {
       ...begun(),
       pages: Object.fromEntries(pages),
       practice: Object.fromEntries(practice.map(([name, { of, done, said }]) => [name, { of, done, said }])),
-      last: whole ? { page, section, titles } : null,
+      // Since version 2 also the chapter's number, and in which language it was read.
+      last: whole ? { page, section, titles, ...(isText(number) && isText(language) && { number, language }) } : null,
     };
   };
   // A browser may forbid a page to remember anything, or have no room.
@@ -81,7 +81,7 @@
   document.addEventListener("DOMContentLoaded", mark);
 
   const titleOf = (section) => {
-    const heading = section?.querySelector("h1, h2, h3, h4, h5, h6")?.cloneNode(true);
+    const heading = section?.querySelector("h1, h2, h3, h4, h5, h6, .admonition-title")?.cloneNode(true);
     heading?.querySelector(".headerlink")?.remove();
     return heading?.textContent.trim().replace(untitled, "").slice(0, 200);
   };
@@ -89,16 +89,16 @@
   // A chapter: what is in view when the page has come to rest.
   const page = pageOf(location);
   if (chapters.has(page)) {
-    const sections = all("article section[id]");
+    const places = all("article :is(section, .exercise.admonition, .question.admonition)[id]");
     const main = all("article > section > section[id]");
     const note = () => {
-      if (document.hidden || !sections.length) return;
+      if (document.hidden || !places.length) return;
       const memory = recall();
       const box = (section) => section.getBoundingClientRect();
-      const here = sections.filter((section) => box(section).top < innerHeight / 3).at(-1) ?? sections[0];
+      const here = places.filter((place) => box(place).top < innerHeight / 3).at(-1) ?? places[0];
       const same = memory.last?.page === page && memory.last.section === here.id;
       const titles = { ...(same ? memory.last.titles : {}), [language]: titleOf(here) ?? "" };
-      memory.last = { page, section: here.id, titles };
+      memory.last = { page, section: here.id, titles, number: chapters.get(page).number, language };
       const before = memory.pages[page] ?? [];
       if (before !== true) {
         const inView = main.filter((section) => box(section).top < innerHeight && box(section).bottom > 0);
@@ -125,79 +125,10 @@
   };
 
   // What another tab, or a page from which the reader comes back, has changed.
-  let show = () => {};
-  const renew = () => { mark(); if (block && !block.hidden) show(); };
+  const heard = [mark];
+  const renew = () => { for (const each of heard) each(); };
   addEventListener("storage", renew);
   addEventListener("pageshow", (event) => { if (event.persisted) renew(); });
-  if (!block) return;
-
-  const [go, status, file] = ["a", "[role=status]", "input"].map((each) => block.querySelector(each));
-  // In another language than it was read in, the section's title stands on its page.
-  const learn = async ({ page, section }) => {
-    if (!location.protocol.startsWith("http")) return;
-    try {
-      const text = await (await fetch(go.href)).text();
-      const title = titleOf(new DOMParser().parseFromString(text, "text/html").getElementById(section));
-      const memory = recall();
-      if (!title || memory.last?.page !== page || memory.last.section !== section) return;
-      memory.last.titles[language] = title;
-      if (keep(memory)) show();
-    } catch { /* the chapter's title stays */ }
-  };
-  show = () => {
-    const { last } = recall();
-    const chapter = chapters.get(last?.page);
-    go.hidden = !chapter;
-    if (!chapter) return;
-    const title = last.titles[language] || chapter.title;
-    go.href = `${chapter.link.getAttribute("href")}#${encodeURIComponent(last.section)}`;
-    go.textContent = block.dataset.go.replace("%(number)s", chapter.number).replace("%(title)s", () => title);
-    if (!last.titles[language]) learn(last);
-  };
-  const { last, pages, practice } = recall();
-  block.hidden = !last && !Object.keys({ ...pages, ...practice }).length;
-  show();
-
-  const say = (name) => { status.textContent = block.dataset[name]; };
-  const actions = {
-    export() {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([JSON.stringify(recall(), null, 1)], { type: "application/json" }));
-      link.download = download;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-      say("exported");
-    },
-    import() { file.click(); },
-    forget() {
-      if (!confirm(block.dataset.sure)) return;
-      try { localStorage.removeItem(KEY); } catch { /* there was nothing */ }
-      mark();
-      show();
-      say("forgotten");
-    },
-  };
-  for (const button of block.querySelectorAll("button")) button.addEventListener("click", actions[button.value]);
-  file.addEventListener("change", async () => {
-    const [chosen] = file.files;
-    let found = null;
-    try { if (chosen.size < 1e5) found = checked(JSON.parse(await chosen.text())); } catch { /* no JSON */ }
-    file.value = "";
-    if (!found) { say("junk"); return; }
-    const memory = recall();
-    for (const [name, seen] of Object.entries(found.pages)) {
-      const before = memory.pages[name] ?? [];
-      memory.pages[name] = seen === true || before === true || [...new Set([...before, ...seen])];
-    }
-    for (const [name, { of, done, said }] of Object.entries(found.practice)) {
-      const before = memory.practice[name] ?? nothing();
-      const together = [...new Set([...before.done, ...done])];
-      memory.practice[name] = { of: before.of || of, done: together, said: { ...before.said, ...said } };
-    }
-    memory.last = found.last ?? memory.last;
-    const kept = keep(memory);
-    mark();
-    show();
-    say(kept ? "imported" : "full");
-  });
+  // For home.js
+  self.polyglotMemory = { KEY, block, chapters, language, nothing, checked, recall, keep, mark, titleOf, heard };
 })();

@@ -72,8 +72,7 @@ const make = (name, text = "", properties = {}) =>
   Object.assign(document.createElement(name), { textContent: text, ...properties });
 
 let parts = null;
-const build = (button) => {
-  const words = button.dataset;
+const build = (button, words) => {
   const dialog = make("dialog", "", { className: "polyglot-keep-dialog", ariaLabel: words.title });
   const [text, bar, status] = [make("p"), make("progress", "", { max: 1, ariaLabel: words.title, hidden: true }), make("p", "", { role: "status" })];
   const buttons = Object.fromEntries(["keep", "update", "remove", "close"].map((each) =>
@@ -129,21 +128,21 @@ const start = async () => {
   parts.busy = false;
 };
 
-export const open = async (button) => {
-  if (!parts) build(button);
+export const open = async (button, words) => {
+  if (!parts) build(button, words);
   if (!parts.dialog.open) parts.dialog.showModal();
   if (!parts.busy) await show();
 };
 
 // Who keeps an old version is told, once a visit; the page itself is already the new one.
-export const look = async (button) => {
+export const look = async (button, words) => {
   const [old, list] = await Promise.all([kept(), published()]).catch(() => []);
   if (!old || !list || old.list.version === list.version) return;
   try {
     if (sessionStorage.getItem(prefix) === list.version) return;
     sessionStorage.setItem(prefix, list.version);
   } catch { /* then it is told on each page */ }
-  const { newer, update, close } = button.dataset;
+  const { newer, update, close } = words;
   const news = make("div", "", { className: "polyglot-news" });
   const [told, yes, no] = [make("p", "", { role: "status" }),
     make("button", update, { type: "button", className: "btn" }), make("button", "✕", { type: "button", className: "btn", ariaLabel: close })];
@@ -153,7 +152,7 @@ export const look = async (button) => {
   no.addEventListener("click", () => news.remove());
   yes.addEventListener("click", async () => {
     news.remove();
-    await open(button);
+    await open(button, words);
     await start();
   });
 };

@@ -10,7 +10,6 @@
 
   // A browser may forbid a page to remember anything.
   const remember = (key, value) => { try { localStorage.setItem(key, value); } catch { /* forget it */ } };
-  const remembered = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
 
   // Colours: as the system has them, light, or dark. The first choice is made in the page's head.
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -19,7 +18,6 @@
     root.dataset.mode = mode;
     root.dataset.theme = mode === "auto" ? (dark.matches ? "dark" : "light") : mode;
     const name = words["Color mode: %s"].replace("%s", words[{ auto: "System Settings", light: "Light", dark: "Dark" }[mode]]);
-    themeButton?.setAttribute("aria-label", name);
     if (themeButton) themeButton.title = name;
   };
   color(root.dataset.mode || "auto");
@@ -35,16 +33,16 @@
   addEventListener("beforeprint", () => { onScreen = root.dataset.theme; root.dataset.theme = "light"; });
   addEventListener("afterprint", () => { root.dataset.theme = onScreen; });
 
-  const buttonOf = (className, label) =>
-    Object.assign(document.createElement("button"), { type: "button", className, title: label, ariaLabel: label });
+  // The title is the button's name, which is not said twice.
+  const buttonOf = (className, title, innerHTML = "") =>
+    Object.assign(document.createElement("button"), { type: "button", className, title, innerHTML });
 
   // The chapters and the contents of a page: beside it where there is room, else in a drawer over it.
   for (const [name, room] of [["primary", 992], ["secondary", 1200]]) {
     const [button, bar, drawer] =
       [find(`.${name}-toggle`), find(`#pst-${name}-sidebar`), find(`#pst-${name}-sidebar-modal`)];
     if (!button || !bar || !drawer) continue;
-    const close = buttonOf("btn polyglot-close", words["Close"]);
-    close.textContent = "✕";
+    const close = buttonOf("btn polyglot-close", words["Close"], '<span aria-hidden="true">✕</span>');
     close.addEventListener("click", () => drawer.close());
     const beside = matchMedia(`(min-width: ${room}px)`);
     const tell = () => {
@@ -85,9 +83,23 @@
     });
     document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
   }
+  // What is shown only when somebody asks for it: its module, and the style sheet and the words of all of them.
+  let ready;
+  const later = async (name) => {
+    const module = await import(new URL(name, here));
+    const dress = (done) => {
+      const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", onload: done, onerror: done });
+      sheet.href = new URL("later.css", here);
+      document.head.append(sheet);
+    };
+    const learn = async () => Object.assign(words, await (await fetch(new URL(`later-${root.lang}.json`, here))).json());
+    ready ??= Promise.all([new Promise(dress), learn()]);
+    await ready.catch(() => { ready = null; });
+    return module;
+  };
   // The search is loaded when it is first asked for; a browser loads nothing more into a page opened as a file.
   const searchButton = find(".polyglot-search");
-  const search = () => import(new URL("search.js", here)).then(
+  const search = () => later("search.js").then(
     (module) => module.open(searchButton, words),
     () => alert(words["The search works on a website, not in pages opened as files."]));
   searchButton?.addEventListener("click", search);
@@ -124,7 +136,7 @@
   };
 
   // When a browser has time: idle or not, after a second, since a machine that is never idle must not wait for ever.
-  const later = (task) => self.requestIdleCallback ? requestIdleCallback(task, { timeout: 1000 }) : setTimeout(task);
+  const whenIdle = (task) => self.requestIdleCallback ? requestIdleCallback(task, { timeout: 1000 }) : setTimeout(task);
 
   // A link to what lies inside something folded opens it.
   const unfold = () => {
@@ -163,31 +175,6 @@
     if (link) remember("polyglot-language", link.dataset.language);
   });
 
-  // The page where a language is chosen: put the likely one first, but leave the choice to the reader.
-  const cards = find(".polyglot-cards");
-  if (cards) {
-    const offered = new Map(all("a", cards).map((card) => [card.dataset.language, card]));
-    const script = (tag) => {
-      const locale = new Intl.Locale(tag).maximize();
-      return `${locale.language}-${locale.script}`;
-    };
-    // zh-HK and zh-Hant are written as zh-TW is; zh and zh-SG as zh-CN.
-    const fitting = (tag) => {
-      try {
-        if (offered.has(tag)) return tag;
-        return [...offered.keys()].find((code) => script(code) === script(tag));
-      } catch { return undefined; }
-    };
-    const chosen = remembered("polyglot-language");
-    const best = offered.has(chosen) ? chosen : (navigator.languages ?? []).map(fitting).find(Boolean);
-    if (best) {
-      const card = offered.get(best);
-      card.classList.add("polyglot-suggested");
-      card.querySelector(".polyglot-card-suggestion").hidden = false;
-      cards.prepend(card.closest("li"));
-    }
-  }
-
   // The section that is being read is marked in the page's contents.
   const entries = new Map(all("#pst-page-toc-nav a").map((link) => [link.hash.slice(1), link]));
   if (entries.size) {
@@ -208,21 +195,44 @@
     }
   }
 
-  // Some figures come to life when they come near; where their scripts cannot be had, they stand still.
-  const near = new IntersectionObserver((changes) => {
-    for (const { isIntersecting, target: figure } of changes) {
-      if (!isIntersecting) continue;
-      near.unobserve(figure);
-      import(new URL("live.js", here)).then(({ enliven }) => enliven(figure))
-        .catch(() => figure.classList.add("polyglot-live-off"));
-    }
-  }, { rootMargin: "50%" });
-  for (const figure of all("[data-live]")) near.observe(figure);
+  // Some figures come to life when they come near, which is from the first scrolling on; where their scripts cannot be
+  // had, they stand still.
+  const still = new Set(all("[data-live]"));
+  const watch = (rootMargin) => {
+    const near = new IntersectionObserver((changes) => {
+      for (const { isIntersecting, target: figure } of changes) {
+        if (!isIntersecting || !still.delete(figure)) continue;
+        import(new URL("live.js", here)).then(({ enliven }) => enliven(figure))
+          .catch(() => figure.classList.add("polyglot-live-off"));
+      }
+    }, { rootMargin });
+    for (const figure of still) near.observe(figure);
+  };
+  watch("0px 0px -20%");
+  addEventListener("scroll", () => watch("50%"), { once: true, passive: true });
 
-  if (new URLSearchParams(location.search).has("sheet")) import(new URL("sheet.js", here)).then((sheet) => sheet.show(words));
+  // What a chapter asks of its reader begins at the reader's first sign; at once where it is in view, or was before.
+  const practice = find("#polyglot-practice");
+  const signs = ["scroll", "wheel", "pointerdown", "keydown", "focusin", "blur"];
+  const begin = () => {
+    if (!practice.isConnected) return;
+    const script = document.createElement("script");
+    Object.assign(script.dataset, practice.dataset);
+    script.src = practice.dataset.src;
+    practice.replaceWith(script);
+  };
+  // It needs memory.js, which has run by then.
+  if (practice) addEventListener("DOMContentLoaded", () => {
+    for (const sign of signs) addEventListener(sign, begin, { once: true, passive: true });
+    if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate") begin();
+    const seen = new IntersectionObserver((changes) => { if (changes.some((each) => each.isIntersecting)) begin(); });
+    for (const task of all(".exercise.admonition, .question.admonition, .tag_hide-output")) seen.observe(task);
+  });
+
+  if (new URLSearchParams(location.search).has("sheet")) later("sheet.js").then((sheet) => sheet.show(words));
 
   // What no reader needs in the first moment.
-  later(() => {
+  whenIdle(() => {
     // Code can be copied.
     const button = buttonOf("copybtn", words["Copy to clipboard"]);
     for (const code of all(".cell_input .highlight, article :not(.cell_output) > [class*=highlight-]:not(.polyglot-signature) > .highlight")) {
@@ -230,10 +240,10 @@
     }
     // Figures can be taken along; pages opened as files load no module.
     for (const figure of location.protocol === "file:" ? [] : all(".cell_output > :is(svg.polyglot-figure, .polyglot-live)")) {
-      const take = buttonOf("polyglot-take", words["Save or share this figure"]);
+      const icon = '<i class="fa-solid fa-share-nodes" aria-hidden="true"></i>';
+      const take = buttonOf("polyglot-take", words["Save or share this figure"], icon);
       take.ariaExpanded = "false";
-      take.innerHTML = '<i class="fa-solid fa-share-nodes"></i>';
-      take.addEventListener("click", () => import(new URL("take.js", here)).then(({ open }) => open(take, words), () => {}));
+      take.addEventListener("click", () => later("take.js").then(({ open }) => open(take, words), () => {}));
       if (figure.matches("svg")) figure.after(take);
       else figure.append(take);
     }
@@ -274,7 +284,7 @@
     const keep = find(".polyglot-keep");
     if (keep && isSecureContext && navigator.serviceWorker && location.protocol !== "file:") {
       const button = keep.firstElementChild;
-      const offline = (what) => import(new URL("offline.js", here)).then((module) => module[what](button), () => {});
+      const offline = (what) => later("offline.js").then((module) => module[what](button, words.offline), () => {});
       keep.hidden = false;
       button.addEventListener("click", () => offline("open"));
       if (navigator.serviceWorker.controller) offline("look");
@@ -297,11 +307,9 @@
     catch { said = "Failed to copy"; }
     button.classList.toggle("success", said === "Copied!");
     button.title = words[said];
-    button.setAttribute("aria-label", words[said]);
     setTimeout(() => {
       button.classList.remove("success");
       button.title = words["Copy to clipboard"];
-      button.setAttribute("aria-label", words["Copy to clipboard"]);
     }, 2000);
   });
 })();

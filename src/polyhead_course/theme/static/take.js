@@ -113,7 +113,7 @@ export const open = (pressed, itsWords) => {
   button = pressed;
   figure = button.closest(".polyglot-live") ?? button.previousElementSibling;
   status.textContent = "";
-  menu.setAttribute("aria-label", button.ariaLabel);
+  menu.setAttribute("aria-label", button.title);
   menu.querySelector("[value='Copy embed code']").hidden = !figure.matches(".polyglot-live-on");
   button.after(menu);
   menu.hidden = false;
