@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import signal
@@ -10,6 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pytest
 from mutation.trial import Steady
 
 
-@dataclass
+@dataclass(eq=False)  # pytest puts plugins into a set
 class Recorder:
     """A plugin of pytest that notes the lines and the seconds of each test, file by file.
 
@@ -34,6 +36,13 @@ class Recorder:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.context = ""
+        caches = [each for each in gc.get_objects() if type(each) is _lru_cache_wrapper]
+        codes = [getattr(each.__wrapped__, "__code__", None) for each in caches]
+        self.caches = [
+            each
+            for each, code in zip(caches, codes, strict=True)
+            if code and code.co_filename.startswith(str(self.source))
+        ]
         signal.signal(signal.SIGPROF, too_long)
         self.begin()
 
@@ -66,6 +75,8 @@ class Recorder:
             "fixtures": [*getattr(item, "fixturenames", ())],
             "good": True,
         }
+        for cache in self.caches:  # what one test has cached the next one would not execute
+            cache.cache_clear()
         self.switch(item.nodeid)
         begun = time.process_time()
         try:

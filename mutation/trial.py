@@ -129,7 +129,7 @@ class Outcome:
     killer: str | None
 
 
-@dataclass
+@dataclass(eq=False)  # pytest puts plugins into a set
 class FirstFailure:
     """A plugin that runs the chosen tests in their order, and ends the process with the first failure."""
 
@@ -138,12 +138,14 @@ class FirstFailure:
     note: mmap.mmap | None = None
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:  # a file of tests cannot be imported
+            os._exit(1)
         items = {item.nodeid: item for item in session.items}
         self.run([items[each] for each in self.chosen if each in items])
         return True
 
     def run(self, items: list[pytest.Item]) -> None:
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items[1:], None], strict=False):
             self.write(item.nodeid)
             most = 5 + 10 * self.seconds.get(item.nodeid, 0)
             signal.setitimer(signal.ITIMER_PROF, most)  # of this process's work; it ends the process
@@ -181,7 +183,7 @@ def forked(work: Callable[[mmap.mmap], None]) -> Outcome:
     return Outcome(None if last == ALL else last or IMPORT)
 
 
-@dataclass
+@dataclass(eq=False)
 class Bench:
     """A plugin that, in the place of running the tests, gives the collected ones to `work`."""
 
@@ -234,6 +236,8 @@ class Bench:
 
 def fresh(chosen: list[str], seconds: dict[str, float], options: list[str], log: Path) -> Outcome:
     """Run tests in a fork that imports the changed module itself."""
+    if not chosen:
+        return Outcome(None)
 
     def work(note: mmap.mmap) -> None:
         signal.setitimer(signal.ITIMER_PROF, 120)
