@@ -45,6 +45,7 @@ def takes(
     mask: Mask | None = None,
     lens: Int[Tensor, " batch"] | Int[Tensor, "batch num_queries"] | None = None,
     pair: Bool[Tensor, "2 _any"] | None = None,
+    other_mask: Mask | None = None,
     size: Size = 1,
     count: Count = 0,
     positive: Positive = 1.0,
@@ -83,6 +84,7 @@ def test_what_is_right_passes():
     takes(Q.half(), K.half(), size=11, count=0, positive=2, not_negative=0, flag=True, kind="pre")
     takes(query=Q, words=["a", "b"], table={}, anything=takes, ratio=1, name="x")
     takes(Q, None, None)
+    takes(Q, mask=torch.ones(3, 5).bool(), other_mask=torch.ones(11).bool())  # of any shape, each
 
 
 # The call, the error, and what its message says: the argument, what was expected, what came.
