@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper
+from multiprocessing.context import ForkProcess, ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +113,13 @@ def key(code: types.CodeType) -> Key:
 
 
 class Steady:
-    """A plugin with which Hypothesis tries the same examples each time, however long they take."""
+    """A plugin with which Hypothesis tries the same examples each time, however long they take.
+
+    Processes of tests are forks of this one, so that they have the mutant and the recorder.
+    """
 
     def pytest_collection(self) -> None:
+        ForkServerContext.Process = ForkProcess  # type: ignore[assignment]
         with suppress(ImportError):
             from hypothesis import settings
 
@@ -149,7 +154,7 @@ class FirstFailure:
             self.write(item.nodeid)
             most = 5 + 10 * self.seconds.get(item.nodeid, 0)
             signal.setitimer(signal.ITIMER_PROF, most)  # of this process's work; it ends the process
-            signal.alarm(int(60 + 10 * most))  # of time, for one that waits
+            signal.alarm(int(300 + 10 * most))  # of time, for one that waits
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self.write(ALL)
         os._exit(0)

@@ -32,12 +32,26 @@ def more(x: int) -> int:
     return x + 4
 
 
+def far(x: int) -> int:
+    return x * 4
+
+
 def never() -> int:
     return 7
 '''
 STRONG = """
+import multiprocessing
 import pytest
-from tiny.module import cut, more
+from tiny.module import cut, far, more
+
+def elsewhere():
+    assert far(2) == 8
+
+def test_far():
+    process = multiprocessing.get_context("forkserver").Process(target=elsewhere)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
 
 def test_more_says_little():
     assert more(1)
@@ -145,14 +159,14 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, subprocess.Co
 
 def test_a_strong_test_notices_all_but_what_it_does_not_execute(printed) -> None:
     done = printed["strong"]
-    # Noticed: LIMIT, step and 4 plus one, `>` negated and with equality, no error, `-` instead of `+` twice.
-    assert "8 of     9 =  88.9%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
+    # Noticed: LIMIT, step, 4 and 4 plus one, `>` negated and with equality, no error, three other operators.
+    assert "10 of    11 =  90.9%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
     assert "no test executes it" in done.stdout and "`7` → `8`" in done.stdout
     assert done.returncode == 0
 
 
 def test_a_weak_test_notices_little_and_the_command_fails(printed) -> None:
     done = printed["weak"]
-    assert "1 of     9 =  11.1%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
+    assert "1 of    11 =   9.1%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
     assert "return x + step\n    `x + step` → `x - step`\n    survived 1 tests" in done.stdout
     assert done.returncode == 1
