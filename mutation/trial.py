@@ -11,11 +11,13 @@ import resource
 import signal
 import sys
 import types
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper
+from multiprocessing import util
 from multiprocessing.context import ForkProcess, ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -120,11 +122,18 @@ class Steady:
 
     def pytest_collection(self) -> None:
         ForkServerContext.Process = ForkProcess  # type: ignore[assignment]
+        util.register_after_fork(self, Steady.as_new)
         with suppress(ImportError):
             from hypothesis import settings
 
             settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
             settings.load_profile("mutation")
+
+    def as_new(self) -> None:
+        """Let no warning be an error in such a process, as pytest's settings have it in this one."""
+        warnings.resetwarnings()
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)
 
 
 @dataclass
