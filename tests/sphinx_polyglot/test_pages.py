@@ -24,6 +24,7 @@ from sphinx_polyglot.pages import (
     site_address,
     source_file,
 )
+from sphinx_polyglot.prose import Search, search_pages
 from sphinx_polyglot.strings import current_language, in_language
 
 EN = Language("en", "en", "English", "Ponds")
@@ -58,6 +59,18 @@ def app_of(own: Pages | None = None, srcdir: Path = Path("/src"), **config: Any)
             toctree_includes={"book/ko/index": ["book/ko/carp"], "book/ko/carp": ["book/ko/mud"]},
         ),
     )
+
+
+def rendered(app: Any, text: str) -> list[Any]:
+    """Let templates give this text; return the list of the names and contexts that they will get."""
+    given: list[Any] = []
+
+    def render(name: str, context: dict[str, Any]) -> str:
+        given.append((name, context))
+        return text
+
+    app.builder.templates = SimpleNamespace(render=render)
+    return given
 
 
 # ---- pages and their languages
@@ -218,9 +231,7 @@ def test_the_sitemap_has_every_page_but_fallbacks(
     app = app_of(srcdir=tmp_path, html_baseurl="" if change == "no address" else "https://ponds.org")
     app.outdir, app.builder.format = tmp_path, "latex" if change == "another format" else "html"
     app.env.found_docs = {"book/ko/carp", "book/fa/carp", "book/en/carp"}
-    given: list[Any] = []
-    render = lambda name, context: given.append((name, context)) or "연못"  # noqa: E731
-    app.builder.templates = SimpleNamespace(render=render)
+    given = rendered(app, "연못")
     monkeypatch.setattr(navigation, "commit_dates", {Path(str(tmp_path)): {"book/ko/carp.ipynb": "day"}}.get)
     write_sitemap(app, ValueError() if change == "an error" else None)
     assert (tmp_path / "sitemap.xml").exists() == (not change)
@@ -232,6 +243,24 @@ def test_the_sitemap_has_every_page_but_fallbacks(
             [("https://ponds.org/book/en/carp.html", None), ("https://ponds.org/book/ko/carp.html", "day")],
         )
         assert [sorted(each[2]) for each in context["pages"]] == [["en", "ko", "x-default"]] * 2
+
+
+# ---- searching
+
+
+def test_text_without_spaces_is_found_by_characters_and_pairs() -> None:
+    search = Search({})
+    assert search.split("deep 연못은 pond-2") == ["deep", "pond", "2", *"연못은", "연못", "못은"]
+    assert search.split("連 線") == ["連", "線"]
+    assert [search.word_filter(each) for each in ("の", "pond", "the")] == [True, True, False]
+
+
+def test_each_language_has_a_search_page_where_the_builder_searches() -> None:
+    app = app_of()
+    names = [f"book/{code}/search" for code in ("en", "ko", "fa")]
+    for searches, expected in ((True, names), (False, [])):
+        app.builder.search = searches
+        assert search_pages(app) == [(name, {}, "search.html") for name in expected]
 
 
 # ---- what surrounds a page
@@ -319,9 +348,7 @@ def test_the_switcher_leads_to_counterparts_and_else_home() -> None:
 @pytest.mark.parametrize("address", ["", "https://ponds.org"])
 def test_a_page_from_the_reference_has_a_note_around_it(address: str) -> None:
     app = app_of(html_baseurl=address)
-    given: list[Any] = []
-    render = lambda name, context: given.append((name, context)) or "noted"  # noqa: E731
-    app.builder.templates = SimpleNamespace(render=render)
+    given = rendered(app, "noted")
     context = localised("book/fa/carp", app, body="fish")
     note = {"original": EN, "direction": "ltr", "body": "fish"}
     assert (context["body"], given) == ("noted", [("untranslated.html", note)])
