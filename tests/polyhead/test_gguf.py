@@ -170,6 +170,14 @@ def test_the_tokenizer_of_a_file(tmp_path: Path) -> None:
             {"change": lambda writer: writer.add_rope_dimension_count(8)},
             "llama.rope.dimension_count must be the head's 16, got 8",
         ),
+        (
+            {"change": lambda writer: writer.kv_data[0].pop("llama.feed_forward_length")},
+            "the settings must have llama.feed_forward_length, found none",
+        ),
+        (
+            {"change": lambda writer: setattr(writer.kv_data[0]["llama.block_count"], "value", 5)},
+            "llama.block_count must be that of the tensors, 2, got 5",
+        ),
         *(
             (
                 {"change": lambda writer, name=name: writer.add_tensor(name, np.ones(8, np.float32))},

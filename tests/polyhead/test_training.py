@@ -382,6 +382,26 @@ def test_the_gradient_is_that_of_all_processes_tokens(monkeypatch):
     assert_close([mean, *seen], [(12 * start + 8) / 10, 12 * 2 / 10])
 
 
+def test_the_state_comes_from_the_first_process(tmp_path, monkeypatch):
+    stopped(tmp_path, 2)
+    content, sent = (tmp_path / "state.safetensors").read_bytes(), []
+
+    def broadcast(contents, src):
+        sent.append((list(contents), src))
+        contents[0] = content
+
+    monkeypatch.setattr(checkpoint, "has_process_group", lambda: True)
+    monkeypatch.setattr(torch.distributed, "broadcast_object_list", broadcast)
+    state, facts = load(tmp_path / "state.safetensors")
+    model = make()
+    optimizer = torch.optim.AdamW(model.parameters())
+    losses = checkpoint.RunState(tmp_path / "none", model, optimizer, facts, is_writer=False).resume()
+    assert losses == state["losses"].tolist()
+    assert sent == [([None], 0)]
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, state[f"model.{name}"])
+
+
 def test_a_process_has_the_gpu_of_its_number_and_joins_its_group_once(monkeypatch):
     joined, ends, places = [], [], []
     monkeypatch.setattr(torch.cuda, "set_device", places.append)
