@@ -251,7 +251,7 @@ CASES = [(decode, *case) for case in BAD.values() for decode in (greedy_decode, 
 )
 def test_bad_input(decode, changes, message):
     arguments = {"model": CHAIN, "prompt_ids": ids([0], [1]), "end_id": END, "max_new_tokens": 3} | changes
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\b({message})"):
         decode(**arguments)
 
 
@@ -264,5 +264,5 @@ def test_bad_input(decode, changes, message):
     ],
 )
 def test_what_is_no_model(unchecked, model, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=rf"\b({message})"):
         greedy_decode(model, ids([0]), end_id=END, max_new_tokens=3)

@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import pytest
@@ -53,6 +53,8 @@ def takes(
     flag: bool = False,
     kind: Literal["post", "pre"] = "post",
     words: Sequence[str] = (),
+    mixed: Sequence[int | str] = (),
+    things: list[Any] | None = None,
     table: Mapping[str, object] | None = None,
     anything: object = None,
     **options: Unpack[Options],
@@ -82,7 +84,16 @@ def test_what_is_right_passes():
     takes(Q, K, torch.ones(3, 5).bool(), torch.tensor([1, 2]), torch.ones(2, 11).bool())
     takes(torch.ones(3, 7), lens=torch.ones(13, 3).long())
     takes(Q.half(), K.half(), size=11, count=0, positive=2, not_negative=0, flag=True, kind="pre")
-    takes(query=Q, words=["a", "b"], table={}, anything=takes, ratio=1, name="x")
+    takes(
+        query=Q,
+        words=["a", "b"],
+        mixed=[1, "a"],
+        things=[1, None],
+        table={},
+        anything=takes,
+        ratio=1,
+        name="x",
+    )
     takes(Q, None, None)
     takes(Q, mask=torch.ones(3, 5).bool(), other_mask=torch.ones(11).bool())  # of any shape, each
 
@@ -136,6 +147,8 @@ EXACTLY = {
     "mask must be Bool (...) or None, got float32 (3,) (for 0 and 1 write mask.bool(), for 0 and -inf mask == 0; True = may attend)": (lambda: takes(Q, mask=torch.ones(3)), TypeError),
     "x must be Float (batch, embed_dim = 7), got float32 (2, 5)": (lambda: Module(7)(torch.ones(2, 5)), ValueError),
     "words must be a sequence, each of it a str, got list ['a', 1]": (lambda: takes(Q, words=["a", 1]), TypeError),
+    "mixed must be a sequence, each of it an int or a str, got list [2.5]": (lambda: takes(Q, mixed=[2.5]), TypeError),
+    "things must be a list, each of it anything or None, got int 5": (lambda: takes(Q, things=5), TypeError),
     "kind must be one of 'post', 'pre', got str 'both'": (lambda: takes(Q, kind="both"), ValueError),
     "table must be a Mapping or None, got list []": (lambda: takes(Q, table=[]), TypeError),
     "ratio must be a number from 0 to 1, got str '0.1'": (lambda: takes(Q, ratio="0.1"), TypeError),

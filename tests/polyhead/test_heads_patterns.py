@@ -27,7 +27,7 @@ def test_share_counts_queries_not_sentences():
 
 
 def test_share_of_nowhere_is_refused():
-    with pytest.raises(ValueError, match="where must be True somewhere"):
+    with pytest.raises(ValueError, match=r"\bwhere must be True somewhere"):
         heads.share(torch.rand(2, 3, 5, 7), torch.zeros(2, 5, 7, dtype=torch.bool))
 
 
@@ -59,7 +59,7 @@ def test_distance_is_0_of_equal_rows_and_1_of_rows_without_a_common_key():
 
 def test_distance_of_no_query_is_refused():
     rows = torch.eye(3)[None, None]
-    with pytest.raises(ValueError, match="queries must be True somewhere"):
+    with pytest.raises(ValueError, match=r"\bqueries must be True somewhere"):
         heads.distance(rows, rows, torch.zeros(1, 3, dtype=torch.bool))
 
 

