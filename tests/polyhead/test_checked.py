@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import pytest
@@ -33,6 +33,9 @@ from polyhead.checked import (
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
+Thing = TypeVar("Thing")
+
+
 class Options(TypedDict, total=False):
     ratio: Probability
     name: str
@@ -54,7 +57,7 @@ def takes(
     kind: Literal["post", "pre"] = "post",
     words: Sequence[str] = (),
     mixed: Sequence[int | str] = (),
-    things: list[Any] | None = None,
+    things: list[Thing] | None = None,
     table: Mapping[str, object] | None = None,
     anything: object = None,
     **options: Unpack[Options],
