@@ -247,7 +247,7 @@ def main() -> int:
     parser.add_argument("--survivors", action="store_true", help="only those that survived the last time")
     parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests for each mutant")
     options = parser.parse_args()
-    for name in os.environ.get("MUTATION_PRELOAD", "torch transformers").split():
+    for name in os.environ.get("MUTATION_PRELOAD", "torch transformers jupyter_book.cli.main").split():
         with suppress(ImportError):
             __import__(name)
     if options.sample:

@@ -11,11 +11,14 @@ import resource
 import signal
 import sys
 import types
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper
+from multiprocessing import util
+from multiprocessing.context import ForkProcess, ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +115,25 @@ def key(code: types.CodeType) -> Key:
 
 
 class Steady:
-    """A plugin with which Hypothesis tries the same examples each time, however long they take."""
+    """A plugin with which Hypothesis tries the same examples each time, however long they take.
+
+    Processes of tests are forks of this one, so that they have the mutant and the recorder.
+    """
 
     def pytest_collection(self) -> None:
+        ForkServerContext.Process = ForkProcess  # type: ignore[assignment]
+        util.register_after_fork(self, Steady.as_new)
         with suppress(ImportError):
             from hypothesis import settings
 
             settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
             settings.load_profile("mutation")
+
+    def as_new(self) -> None:
+        """Let no warning be an error in such a process, as pytest's settings have it in this one."""
+        warnings.resetwarnings()
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)
 
 
 @dataclass
@@ -129,7 +143,7 @@ class Outcome:
     killer: str | None
 
 
-@dataclass
+@dataclass(eq=False)  # pytest puts plugins into a set
 class FirstFailure:
     """A plugin that runs the chosen tests in their order, and ends the process with the first failure."""
 
@@ -138,16 +152,18 @@ class FirstFailure:
     note: mmap.mmap | None = None
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:  # a file of tests cannot be imported
+            os._exit(1)
         items = {item.nodeid: item for item in session.items}
         self.run([items[each] for each in self.chosen if each in items])
         return True
 
     def run(self, items: list[pytest.Item]) -> None:
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items[1:], None], strict=False):
             self.write(item.nodeid)
             most = 5 + 10 * self.seconds.get(item.nodeid, 0)
             signal.setitimer(signal.ITIMER_PROF, most)  # of this process's work; it ends the process
-            signal.alarm(int(60 + 10 * most))  # of time, for one that waits
+            signal.alarm(int(300 + 10 * most))  # of time, for one that waits
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self.write(ALL)
         os._exit(0)
@@ -181,7 +197,7 @@ def forked(work: Callable[[mmap.mmap], None]) -> Outcome:
     return Outcome(None if last == ALL else last or IMPORT)
 
 
-@dataclass
+@dataclass(eq=False)
 class Bench:
     """A plugin that, in the place of running the tests, gives the collected ones to `work`."""
 
@@ -234,6 +250,8 @@ class Bench:
 
 def fresh(chosen: list[str], seconds: dict[str, float], options: list[str], log: Path) -> Outcome:
     """Run tests in a fork that imports the changed module itself."""
+    if not chosen:
+        return Outcome(None)
 
     def work(note: mmap.mmap) -> None:
         signal.setitimer(signal.ITIMER_PROF, 120)

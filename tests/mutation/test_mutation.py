@@ -15,6 +15,8 @@ from mutation.mutants import mutants
 ROOT = Path(__file__).parents[2]
 MODULE = '''
 """A tiny module."""
+from functools import cache
+
 LIMIT = 10
 
 
@@ -25,14 +27,39 @@ def cut(x: int, step: int = 3) -> int:
     return x + step
 
 
+@cache
+def more(x: int) -> int:
+    return x + 4
+
+
+def far(x: int) -> int:
+    return x * 4
+
+
 def never() -> int:
     return 7
 '''
 STRONG = """
+import multiprocessing
 import pytest
-from tiny.module import cut
+from tiny.module import cut, far, more
 
-def test_cut():
+def elsewhere():
+    assert far(2) == 8
+
+def test_far():
+    process = multiprocessing.get_context("forkserver").Process(target=elsewhere)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+def test_more_says_little():
+    assert more(1)
+
+def test_more_after_it_was_cached():
+    assert more(1) == 5
+
+def test_cut(tmp_path):
     assert [cut(1), cut(10), cut(2, step=5)] == [4, 13, 7]
     with pytest.raises(ValueError):
         cut(11)
@@ -116,6 +143,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, subprocess.Co
     done = {}
     for name, test in {"strong": STRONG, "weak": WEAK}.items():
         (folder / name).mkdir()
+        (folder / name / "conftest.py").touch()
         (folder / name / "test_it.py").write_text(test)
         command = [sys.executable, "-m", "mutation", f"src/tiny:{name}:{60 if name == 'strong' else 20}"]
         done[name] = subprocess.run(
@@ -131,14 +159,14 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, subprocess.Co
 
 def test_a_strong_test_notices_all_but_what_it_does_not_execute(printed) -> None:
     done = printed["strong"]
-    # Noticed: LIMIT and step plus one, `>` negated and with equality, no error, `-` instead of `+`.
-    assert "6 of     7 =  85.7%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
+    # Noticed: LIMIT, step, 4 and 4 plus one, `>` negated and with equality, no error, three other operators.
+    assert "10 of    11 =  90.9%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
     assert "no test executes it" in done.stdout and "`7` → `8`" in done.stdout
     assert done.returncode == 0
 
 
 def test_a_weak_test_notices_little_and_the_command_fails(printed) -> None:
     done = printed["weak"]
-    assert "1 of     7 =  14.3%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
+    assert "1 of    11 =   9.1%  src/tiny/module.py" in done.stdout, done.stdout + done.stderr
     assert "return x + step\n    `x + step` → `x - step`\n    survived 1 tests" in done.stdout
     assert done.returncode == 1

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from torch.testing import assert_close
 
 from polyhead import attention_scores, masked_softmax, scaled_dot_product_attention
+from polyhead.functional import hide_unseen
 
 BATCH, QUERIES, KEYS, HEAD_DIM, VALUE_DIM, HEADS = 2, 3, 5, 7, 11, 13
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -268,3 +269,10 @@ def test_long_half_precision_vectors_do_not_overflow():
     # 1024 · 20 · 20 is 409,600, beyond float16; divided by √1024 = 32 it is 12,800.
     query, key = torch.full((1, 1024), 20.0).half(), torch.full((1, 1024), -20.0).half()
     assert attention_scores(query, key).item() == -12800.0
+
+
+def test_what_no_query_sees_and_queries_that_see_nothing_are_0():
+    query, key, value = torch.full((2, 1), 5.0), torch.full((3, 1), 7.0), torch.full((3, 2), 9.0)
+    mask = torch.tensor([[False, False, False], [True, False, True]])
+    found = [each[:, 0].tolist() for each in hide_unseen(query, key, value, mask)]
+    assert found == [[0, 5], [7, 0, 7], [9, 0, 9]]

@@ -79,7 +79,7 @@ def test_a_compiled_model_writes_the_same(decode, make, use_cache, unchecked):
 
 def test_a_compiled_module_that_is_no_language_model_is_refused(unchecked):
     linear = torch.compile(torch.nn.Linear(2, 2), backend="eager")
-    with pytest.raises(TypeError, match=r"model.*DecoderOnly.*Linear"):
+    with pytest.raises(TypeError, match=r"\bmodel.*DecoderOnly.*Linear"):
         greedy_decode(linear, ids([0]), end_id=0, max_new_tokens=1)
 
 
@@ -89,7 +89,7 @@ def test_a_compiled_module_that_is_no_language_model_is_refused(unchecked):
 def test_logits_without_a_softmax_are_refused(decode, number, prompt):
     model = TableModel([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     model.table[0, 0] = number
-    with pytest.raises(FloatingPointError, match=f"logits.*finite maximum, got {number}"):
+    with pytest.raises(FloatingPointError, match=rf"\blogits.*finite maximum, got {number}"):
         decode(model, ids([2], prompt), end_id=2, max_new_tokens=3)
 
 

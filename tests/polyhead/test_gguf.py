@@ -170,6 +170,14 @@ def test_the_tokenizer_of_a_file(tmp_path: Path) -> None:
             {"change": lambda writer: writer.add_rope_dimension_count(8)},
             "llama.rope.dimension_count must be the head's 16, got 8",
         ),
+        (
+            {"change": lambda writer: writer.kv_data[0].pop("llama.feed_forward_length")},
+            "the settings must have llama.feed_forward_length, found none",
+        ),
+        (
+            {"change": lambda writer: setattr(writer.kv_data[0]["llama.block_count"], "value", 5)},
+            "llama.block_count must be that of the tensors, 2, got 5",
+        ),
         *(
             (
                 {"change": lambda writer, name=name: writer.add_tensor(name, np.ones(8, np.float32))},
@@ -192,15 +200,15 @@ def test_what_is_not_built_is_refused_by_name(tmp_path: Path, options: dict[str,
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"path must be a GGUF file, got .*absent"):
+    with pytest.raises(FileNotFoundError, match=r"\bpath must be a GGUF file, got .*absent"):
         read_gguf(tmp_path / "absent")
     (tmp_path / "text").write_bytes(b"A text that is longer than the header of such a file.")
-    with pytest.raises(ValueError, match="must be a GGUF file: GGUF magic invalid"):
+    with pytest.raises(ValueError, match=r"\bmust be a GGUF file: GGUF magic invalid"):
         read_gguf(tmp_path / "text")
     whole = write(tmp_path / "model.gguf", theirs().state_dict()).read_bytes()
     for length in (5, 30, 2000, len(whole) - 1):
         (tmp_path / "half").write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="must be a GGUF file"):
+        with pytest.raises(ValueError, match=r"\bmust be a GGUF file"):
             read_gguf(tmp_path / "half")
-    with pytest.raises(ValueError, match=r"must be torch\.float32 or torch\.bfloat16"):
+    with pytest.raises(ValueError, match=r"\bmust be torch\.float32 or torch\.bfloat16"):
         read_gguf(tmp_path / "model.gguf", torch.float16)

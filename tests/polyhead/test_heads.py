@@ -165,7 +165,7 @@ def test_by_layer_scores_of_0_stay_0():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda m: heads.prune(m, [Head("encoder", 0, 5)]), ValueError, r"'encoder 0': 5.*'encoder', 0, 5"),
+        (lambda m: heads.prune(m, [Head("encoder", 0, 5)]), ValueError, r"heads .*'encoder 0': 5.*, 0, 5"),
         (lambda m: heads.prune(m, [Head("cross", 0, 0)]), ValueError, "heads .*'cross', 0, 0"),
         (lambda m: heads.prune(m, [("encoder", 0, 0)]), TypeError, "heads .*Head"),
         (lambda m: heads.prune(m, Head("encoder", 0, 0)), TypeError, "heads .*Head"),
@@ -176,5 +176,5 @@ def test_by_layer_scores_of_0_stay_0():
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(call, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=rf"\b({message})"):
         call(model("encoder only"))

@@ -26,7 +26,7 @@ def test_share_counts_queries_not_sentences():
 
 
 def test_share_of_nowhere_is_refused():
-    with pytest.raises(ValueError, match="where must be True somewhere"):
+    with pytest.raises(ValueError, match=r"\bwhere must be True somewhere"):
         heads.share(torch.rand(2, 3, 5, 7), torch.zeros(2, 5, 7, dtype=torch.bool))
 
 

@@ -82,12 +82,12 @@ def cases(table):
 @pytest.mark.usefixtures("unchecked")
 @cases(VALUE)
 def test_refused_values(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\b({message})"):
         call()
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("call", "error", "message"), [pytest.param(*row[1:], id=row[0]) for row in ENTRIES])
 def test_every_entry_checks(call, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=rf"\b({message})"):
         call()

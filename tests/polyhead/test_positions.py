@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from polyhead import Decoder, Encoder, LearnedPositions, RotaryPositions, SinusoidalPositions
+from polyhead import Decoder, Encoder, LearnedPositions, Llama3Scaling, RotaryPositions, SinusoidalPositions
 from polyhead import positions as positions_module
 from polyhead.positions import share_rotations
+from tests.polyhead.hugging_face import transformers
 
 BATCH, HEADS, LENGTH, DIM, MAX_LENGTH = 2, 3, 5, 14, 11
 INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8]
@@ -85,7 +86,7 @@ def test_learned_positions_end():
         (torch.zeros(2, DIM), torch.tensor([3, MAX_LENGTH]), MAX_LENGTH),
         (torch.zeros(2, DIM), torch.tensor([40, 3]), 40),
     ):
-        with pytest.raises(ValueError, match=rf"positions.*max_length = 11, got {got}"):
+        with pytest.raises(ValueError, match=rf"\bpositions.*max_length = 11, got {got}"):
             module(x, positions)
 
 
@@ -111,6 +112,40 @@ def test_turning_is_a_product_of_complex_numbers(pairs, positions, dim, base):
     actual = RotaryPositions(dim, base, pairs)(x, places)
     assert_close(actual, turned(x, places, base, pairs), rtol=1e-8, atol=1e-8)
     assert_close(actual.norm(dim=-1), x.norm(dim=-1))
+
+
+def test_scaling_by_hand():
+    """Of wavelengths that go r times into the length: below 2 a fifth, above 7 all, in between a line."""
+    frequencies = 2 * math.pi / 20 * torch.tensor([1.0, 2.0, 3.25, 4.5, 7.0, 9.0]).double()
+    shares = Llama3Scaling(factor=5.0, low=2.0, high=7.0, original_length=20).share(frequencies)
+    assert_close(shares, torch.tensor([0.2, 0.2, 0.4, 0.6, 1.0, 1.0]).double())
+    half = 2 * math.pi / 8192 * torch.tensor([2.5])  # from 1 to 4, the limits of Llama 3.1
+    assert_close(Llama3Scaling().share(half), torch.tensor([0.5 / 8 + 0.5]))
+
+
+def test_scaling_is_that_of_transformers():
+    numbers = {"factor": 3.0, "low_freq_factor": 1.5, "high_freq_factor": 6.0}
+    config = transformers.LlamaConfig(
+        hidden_size=64, num_attention_heads=2, max_position_embeddings=4096,
+        rope_parameters={
+            "rope_type": "llama3", "rope_theta": 500.0, "original_max_position_embeddings": 256, **numbers,
+        },
+    )  # fmt: skip
+    formula = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS["llama3"]
+    frequencies, _ = formula(config, torch.device("cpu"))
+    scaling = Llama3Scaling(*numbers.values(), original_length=256)
+    x = torch.randn(LENGTH, 32).double()
+    pairs = x.unflatten(-1, (2, 16)).transpose(-2, -1).contiguous()
+    angles = torch.arange(LENGTH).double()[:, None] * frequencies.double()
+    product = torch.view_as_real(torch.view_as_complex(pairs) * torch.exp(1j * angles))
+    actual = RotaryPositions(32, 500.0, "halves", scaling)(x)
+    assert_close(actual, product.transpose(-2, -1).flatten(-2), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("low", [4.0, 5.0])
+def test_scaling_has_its_limits_in_order(low):
+    with pytest.raises(ValueError, match=rf"\bhigh must be above low = {low}, got 4.0"):
+        Llama3Scaling(low=low)
 
 
 # ---- all three
@@ -219,7 +254,7 @@ def test_shared_rotations_refuse_positions_of_another_length():
     rotary, places = RotaryPositions(DIM), torch.arange(LENGTH)
     with share_rotations():
         rotary(torch.randn(LENGTH, DIM), places)
-        with pytest.raises(ValueError, match="positions must broadcast"):
+        with pytest.raises(ValueError, match=r"\bpositions must broadcast"):
             rotary(torch.randn(LENGTH + 2, DIM), places)
 
 

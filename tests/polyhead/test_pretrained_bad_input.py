@@ -78,14 +78,14 @@ TYPE = {
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("call", "message"), VALUE.values(), ids=VALUE.keys())
 def test_refused_values(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\b({message})"):
         call()
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("call", "message"), TYPE.values(), ids=TYPE.keys())
 def test_refused_types(call, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=rf"\b({message})"):
         call()
 
 

@@ -227,14 +227,14 @@ OF_CHOICE = {
 @pytest.mark.parametrize(("changes", "message"), [*BAD.values(), *OF_CHOICE.values()])
 def test_bad_input(changes, message):
     arguments = {"model": CHAIN, "prompt_ids": ids([0], [1]), "end_id": END, "max_new_tokens": 3} | changes
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\b({message})"):
         sample(**arguments)
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("changes", "message"), OF_CHOICE.values())
 def test_probabilities_of_bad_input(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\b({message})"):
         next_token_probs(HALVES, **changes)
 
 

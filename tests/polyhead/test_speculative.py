@@ -52,5 +52,15 @@ def test_equal_distributions_that_rounding_parts():
 
 
 def test_a_row_too_few():
-    with pytest.raises(ValueError, match="probs must have 2 rows, got 1"):
+    with pytest.raises(ValueError, match=r"\bprobs must have 2 rows, got 1"):
         accept_drafts(P[None], Q[None], torch.tensor([0]))
+
+
+def test_a_generator_decides_alone():
+    even, certain = torch.full((3, 97), 1 / 97), torch.eye(97)[:2]
+    for drafts in ([5, 5], [0, 1]):  # rejected at once; perhaps accepted
+        found = [
+            accept_drafts(even, certain, torch.tensor(drafts), torch.Generator().manual_seed(3)).tolist()
+            for _ in range(3)
+        ]
+        assert found[0] == found[1] == found[2]

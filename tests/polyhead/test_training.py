@@ -16,8 +16,19 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.testing import assert_close
 
-from polyhead import Transformer, checkpoint, training
-from polyhead.training import Progress, Recipe, _batch, load, save, train
+from polyhead import Transformer, checkpoint, processes, training
+from polyhead.processes import device, join_process_group
+from polyhead.training import (
+    Progress,
+    Recipe,
+    _batch,
+    _gpus,
+    _update,
+    is_first_process,
+    load,
+    save,
+    train,
+)
 from tests.polyhead import training_run
 from tests.polyhead.training_run import NUM_EXAMPLES, STEPS, alone, loss, make, quiet, recipe, run
 
@@ -40,7 +51,7 @@ def test_every_example_comes_once_before_one_comes_again():
     assert torch.bincount(_batch(recipe(batch_size=7), 3, 0)).tolist() in ([2, 2, 3], [2, 3, 2], [3, 2, 2])
 
 
-def test_two_steps_by_hand():
+def test_a_step_by_hand():
     """AdamW's first step is the rate along each number's sign, whatever the gradient; a pull at matrices."""
     model = nn.Linear(2, 1)
     with torch.no_grad():
@@ -53,6 +64,34 @@ def test_two_steps_by_hand():
     assert train(model, error, 2, once, report=quiet) == [(3 - 10 + 2 * 0.5) / 2]
     assert_close(model.weight.detach(), torch.tensor([[1.0 * 0.875 - 0.25, -2.0 * 0.875 - 0.25]]))
     assert_close(model.bias.detach(), torch.tensor([0.25]))
+
+
+def test_steps_are_those_of_the_papers_algorithm():
+    """Loshchilov & Hutter 2019, algorithm 2, with the gradients 3, -1 and 0.5, and 4 as the largest one."""
+    model = nn.Linear(1, 1, bias=False).double()
+    nn.init.constant_(model.weight, 2.0)
+    gradients = iter([3.0, -1.0, 8.0])
+    recipe = Recipe(3, 1, learning_rate=0.6, warmup=1, weight_decay=0.1, betas=(0.5, 0.75), clip=4.0)
+    train(model, lambda model, rows: (next(gradients) * model.weight.sum(), 1), 1, recipe, report=quiet)
+    weight, first, second = 2.0, 0.0, 0.0
+    for step, (rate, gradient) in enumerate(((0.3, 3.0), (0.6, -1.0), (0.3, 4.0)), start=1):
+        first, second = 0.5 * first + 0.5 * gradient, 0.75 * second + 0.25 * gradient**2
+        move = first / (1 - 0.5**step) / (second / (1 - 0.75**step)) ** 0.5
+        weight -= rate * (move + 0.1 * weight)
+    assert_close(model.weight.item(), weight, rtol=1e-6, atol=0)
+
+
+def test_what_a_recipe_leaves_out():
+    expected = Recipe(3, 2, 0.5, warmup=0, weight_decay=0.0, betas=(0.9, 0.999), clip=1.0, seed=0)
+    assert Recipe(3, 2, 0.5) == expected
+
+
+def test_a_run_of_before_goes_on_with_the_same_examples():
+    """The order belongs to the recipe: two of its batches, as they have always been."""
+    assert [_batch(Recipe(2, 4, 0.1, seed=3), 5, step).tolist() for step in (0, 1)] == [
+        [4, 1, 0, 2],
+        [3, 3, 1, 4],
+    ]
 
 
 def test_the_mean_is_over_tokens_and_a_long_gradient_is_shortened():
@@ -80,7 +119,7 @@ def test_it_learns_and_the_seed_decides():
 
 @pytest.mark.parametrize("model", [nn.ReLU(), nn.Linear(2, 1).requires_grad_(False)])
 def test_a_model_without_parameters_to_train_is_refused(model):
-    with pytest.raises(ValueError, match="model must have parameters that require gradients, got a "):
+    with pytest.raises(ValueError, match=r"\bmodel must have parameters that require gradients, got a "):
         train(model, loss, NUM_EXAMPLES, recipe())
 
 
@@ -111,12 +150,16 @@ def test_the_callers_random_numbers_stay_and_the_model_is_left_evaluating():
     [
         ({"steps": 0}, "steps must be an int of at least 1, got int 0"),
         ({"warmup": STEPS}, f"warmup must be below steps = {STEPS}, got {STEPS}"),
+        ({"warmup": STEPS + 1}, f"warmup must be below steps = {STEPS}, got {STEPS + 1}"),
         ({"learning_rate": float("inf")}, "learning_rate must be a number above 0, and finite"),
-        ({"betas": (0.9, 1.0)}, "betas must be two numbers of at least 0 and below 1"),
+        *(
+            ({"betas": betas}, "betas must be two numbers of at least 0 and below 1")
+            for betas in ((0.9, 1.0), (-0.1, 0.9), (0.9,), (0.9, 0.9, 0.9))
+        ),
     ],
 )
 def test_recipes_that_cannot_be(unchecked, changed, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\b({message})"):
         recipe(**changed)
 
 
@@ -128,7 +171,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_the_state_of_before_stays(tm
         calls.append(rows)
         return loss(model, rows) if len(calls) <= 4 else wrong
 
-    with pytest.raises(FloatingPointError, match="step 4: loss must be finite, got"):
+    with pytest.raises(FloatingPointError, match=r"\bstep 4: loss must be finite, got"):
         train(make(), breaks, NUM_EXAMPLES, recipe(), folder=tmp_path, report=quiet, save_every=0)
     assert len(load(tmp_path / "state.safetensors").weights["losses"]) == 4
 
@@ -177,16 +220,26 @@ def test_it_goes_on_to_the_same_bits_and_a_finished_run_is_read(tmp_path):
         seen.clear()
 
 
-def test_it_is_kept_every_so_often_and_at_the_end(tmp_path, monkeypatch):
+def test_it_is_kept_every_thirty_seconds_and_at_the_end(tmp_path, monkeypatch):
     now, writes = [0.0], []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(checkpoint, "_write", lambda path, data: writes.append(round(now[0])))
+    monkeypatch.setattr(checkpoint, "_write", lambda path, data: writes.append(now[0]))
 
     def report(step, loss):
-        now[0] += 7
+        now[0] += 7.5 if step < 10 else 0.25
 
-    train(make(), loss, NUM_EXAMPLES, recipe(steps=11), folder=tmp_path, report=report, save_every=30)
-    assert writes == [35, 70]  # 35 is the first end of a step after 30; at 70 the run ends
+    train(make(), loss, NUM_EXAMPLES, recipe(steps=11), folder=tmp_path / "a" / "b", report=report)
+    assert writes == [30, 60, 67.75]  # after 30 seconds, after 30 more, and where the run ends
+
+
+def test_what_is_told_of_a_run_that_goes_on(tmp_path, monkeypatch):
+    stopped(tmp_path, 26)
+    made, told = [], []
+    reporter = lambda *args: told.append(args)  # noqa: E731
+    monkeypatch.setattr(training, "Progress", lambda *args: made.append(args) or reporter)
+    losses = train(make(), loss, NUM_EXAMPLES, recipe(), folder=tmp_path)
+    assert made == [(STEPS, 26)]
+    assert told == [(step, losses[step - 1]) for step in (27, 28, 29)]
 
 
 def other_size(folder):
@@ -200,7 +253,7 @@ def other_size(folder):
         (lambda folder: run(folder, betas=(0.5, 0.9)), r"same run, {'betas': \[0.5, 0.9\]}, got"),
         (
             lambda folder: train(make(), loss, 7, recipe(), folder=folder),
-            r"{'num_examples': 7}, got {'num_ex",
+            r"same run, {'num_examples': 7}, got {'num_ex",
         ),
         (other_size, r"same model, .*\(13, 6\)'"),
         (
@@ -213,26 +266,26 @@ def other_size(folder):
 def test_another_runs_folder_is_refused(tmp_path, other, message):
     stopped(tmp_path, 2)
     before = (tmp_path / "state.safetensors").read_bytes()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\b({message})"):
         other(tmp_path)
     assert (tmp_path / "state.safetensors").read_bytes() == before
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
 def test_a_failure_in_writing_leaves_the_last_state(tmp_path, monkeypatch, fails):
-    losses, _ = run()
-    stopped(tmp_path, 5)
+    losses, _ = run(steps=8)
+    stopped(tmp_path, 5, steps=8)
     before = (tmp_path / "state.safetensors").read_bytes()
 
     def full(*_):
         raise OSError("no space left")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="no space left"):
+    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"\bno space left"):
         patch.setattr(os, fails, full)
-        run(tmp_path)
+        run(tmp_path, steps=8)
     assert [path.name for path in tmp_path.iterdir()] == ["state.safetensors"]
     assert (tmp_path / "state.safetensors").read_bytes() == before
-    assert run(tmp_path)[0] == losses
+    assert run(tmp_path, steps=8)[0] == losses
 
 
 def test_killed_three_times_once_while_writing(tmp_path):
@@ -292,9 +345,102 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
                 assert_close(value, weights[parameter], rtol=1e-3, atol=1e-4)
 
 
+def test_the_second_of_two_processes_takes_its_share_and_leaves_telling_and_writing_to_the_first(
+    tmp_path, monkeypatch
+):
+    drawn = {}
+    for rank in (0, 1):
+        monkeypatch.setattr(training, "join_process_group", lambda place, rank=rank: (rank, 2))
+        told, rows, noise = [], [], []
+
+        def shares(model, each, rows=rows, noise=noise):
+            rows.append(each.tolist())
+            noise.append(torch.rand(1).item())
+            return loss(model, each)
+
+        folder = tmp_path / f"{rank}"
+        report = lambda *args, told=told: told.append(args)  # noqa: E731
+        train(make(), shares, NUM_EXAMPLES, recipe(steps=5), folder=folder, report=report)
+        assert rows == [_batch(recipe(), NUM_EXAMPLES, step)[rank::2].tolist() for step in range(5)]
+        assert len(told) == (5 if rank == 0 else 0)
+        assert folder.exists() == (rank == 0)
+        drawn[rank] = noise
+    assert len({*drawn[0], *drawn[1]}) == 10
+
+
+def test_the_gradient_is_that_of_all_processes_tokens(monkeypatch):
+    """Ours are 6 tokens with 12 w, another process has 4 with a sum of 8; the average is taken afterwards."""
+    monkeypatch.setattr(training, "has_process_group", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda sums: sums.add_(torch.tensor([8.0, 4.0])))
+    model, seen = nn.Linear(1, 1, bias=False), []
+    start = model.weight.item()
+    model.weight.register_hook(lambda gradient: seen.append(gradient.item()))
+    optimizer = torch.optim.AdamW(model.parameters())
+    rows = torch.arange(3)
+    mean = _update(model, lambda model, rows: (12 * model.weight.sum(), 6), rows, optimizer, recipe(), 0)
+    assert_close([mean, *seen], [(12 * start + 8) / 10, 12 * 2 / 10])
+
+
+def test_the_state_comes_from_the_first_process(tmp_path, monkeypatch):
+    stopped(tmp_path, 2)
+    content, sent = (tmp_path / "state.safetensors").read_bytes(), []
+
+    def broadcast(contents, src):
+        sent.append((list(contents), src))
+        contents[0] = content
+
+    monkeypatch.setattr(checkpoint, "has_process_group", lambda: True)
+    monkeypatch.setattr(torch.distributed, "broadcast_object_list", broadcast)
+    state, facts = load(tmp_path / "state.safetensors")
+    model = make()
+    optimizer = torch.optim.AdamW(model.parameters())
+    losses = checkpoint.RunState(tmp_path / "none", model, optimizer, facts, is_writer=False).resume()
+    assert losses == state["losses"].tolist()
+    assert sent == [([None], 0)]
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, state[f"model.{name}"])
+
+
+def test_a_process_has_the_gpu_of_its_number_and_joins_its_group_once(monkeypatch):
+    joined, ends, places = [], [], []
+    monkeypatch.setattr(torch.cuda, "set_device", places.append)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert device() == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for number, expected in ((None, 0), ("3", 3)):
+        if number:
+            monkeypatch.setenv("LOCAL_RANK", number)
+        assert device() == torch.device("cuda", expected)
+    group = torch.distributed
+    monkeypatch.setattr(group, "init_process_group", joined.append)
+    monkeypatch.setattr(group, "is_initialized", lambda: bool(joined))
+    monkeypatch.setattr(group, "get_rank", lambda: 2)
+    monkeypatch.setattr(group, "get_world_size", lambda: 5)
+    monkeypatch.setattr(processes.atexit, "register", ends.append)
+    assert join_process_group(torch.device("cpu")) == (0, 1)
+    monkeypatch.setattr(group, "is_torchelastic_launched", lambda: True)
+    for place, kind in ((torch.device("cpu"), "gloo"), (torch.device("cuda", 3), "nccl")):
+        joined.clear()
+        for _ in range(2):
+            assert join_process_group(place) == (2, 5)
+        assert joined == [kind]
+    assert places == [torch.device("cuda", 3)] * 2
+    assert ends == [group.destroy_process_group] * 2
+    assert [_gpus(torch.device(*place)) for place in (("cpu",), ("cuda",), ("cuda", 3))] == [[], [0], [3]]
+
+
+def test_the_first_process_is_number_0_or_the_only_one(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    assert is_first_process()
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        assert is_first_process() == (rank == "0")
+
+
 def test_too_small_a_batch_for_the_processes(monkeypatch):
     monkeypatch.setattr(training, "join_process_group", lambda place: (0, 2))
-    with pytest.raises(ValueError, match="batch_size must be at least 1 a process, 2, got 1"):
+    with pytest.raises(ValueError, match=r"\bbatch_size must be at least 1 a process, 2, got 1"):
         run(batch_size=1)
 
 
@@ -321,5 +467,5 @@ def test_what_is_saved_is_loaded_with_its_facts_and_shared_tables_once(tmp_path)
 def test_other_files_are_refused(tmp_path, content):
     path = tmp_path / "other.safetensors"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"path must be a file that `save` wrote, got .*other.safetensors"):
+    with pytest.raises(ValueError, match=r"\bpath must be a file that `save` wrote, got .*other.safetensors"):
         load(path)

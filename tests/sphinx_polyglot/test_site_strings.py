@@ -8,6 +8,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import sphinx.locale
@@ -101,6 +102,32 @@ def test_taiwan_does_not_fall_back_to_simplified_chinese(tmp_path: Path) -> None
     assert gettext.translation("sphinx", tmp_path, ["zh_TW"]).gettext("Another word") == "简体"
     catalogue = load_catalogue([str(tmp_path)], "sphinx", [_language("zh-TW")])
     assert _say(catalogue, "zh-TW", "Another word") == "Another word"
+
+
+def test_words_without_a_translation_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    logger = SimpleNamespace(info=lambda message, *words: told.append(message % words))
+    monkeypatch.setattr(strings, "LOGGER", logger)
+    monkeypatch.setattr(strings, "_missing", {})
+    monkeypatch.setattr(strings, "_translated", set())
+    catalogue = PageCatalogue({})
+    for messages in (["Zebra", "Apple “a”", "Home", "홈", ".css"], ["Zebra", "Bee"]):
+        for message in messages:
+            _say(catalogue, "ko", message)
+            _say(catalogue, "en", message)
+        strings.note_missing(tmp_path)
+    listed = tmp_path / "missing-words" / "ko.yml"
+    assert listed.read_text("utf-8") == '"Apple “a”": \n"Zebra": \n"Bee": \n'
+    assert [each.name for each in listed.parent.iterdir()] == ["ko.yml"]
+    _say(catalogue, "ko", "Cat")
+    monkeypatch.setattr(strings, "translations", lambda code: {"Bee": "벌", "Zebra": ""})
+    app: Any = SimpleNamespace(doctreedir=str(tmp_path))
+    strings.report_missing(app, None)
+    assert listed.read_text("utf-8") == '"Apple “a”": \n"Cat": \n"Zebra": \n'
+    assert told == [f"ko: 3 words of the interface have no translation: {listed}"]
+    listed.write_text("", "utf-8")
+    strings.report_missing(app, None)
+    assert (listed.read_text("utf-8"), len(told)) == ("", 1)
 
 
 def test_translations_come_before_the_catalogues() -> None:
