@@ -293,8 +293,8 @@ class _Module(Examination):
         ]  # fmt: skip
         for around, read, count in rounds[:num_rounds]:
             for frame, reading in product(around, read):
-                for names, recipe, output in heads.outputs(reading, call.tensors, call.mask, frame, [count]):
-                    yield output, ((*frame.names, *names), recipe)
+                known = heads.outputs(reading, call.tensors, call.mask, frame, count, count)
+                yield from ((output, ((*frame.names, *names), recipe)) for names, recipe, output in known)
 
     def findings(self) -> Iterator[Finding]:
         """Yield conduct first, then differences from what the parameters give, then broken laws."""
@@ -418,7 +418,7 @@ class _Module(Examination):
 
     def _odd(self, call: _Call, result: Output, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
-        found = heads.outputs(self.readings[0], call.tensors, call.mask, frames[0], [0, 1])
+        found = heads.outputs(self.readings[0], call.tensors, call.mask, frames[0], most=1)
         known = [(names, LAYOUTS[self.layout](output)) for names, _, output in found]
         expected = known[0][1] if known else torch.empty(0)
         finding = oddity(Case(call.inputs, expected, lambda: known), result)
