@@ -249,7 +249,7 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
             trial.question = f'ignore=["{each.name}"]' if FINDINGS["doubt"].get(each.name) else trial.question
             call = trial.recorded.get(each.actual) if isinstance(each.actual, Tensor) else None
             form = {"form": FORMS.get(kind)} if each.name in ("differs", "not_compared") else {}
-            findings[counts_as(each.name, kind)].append(
+            findings["notes" if each.name in trial.on_purpose else counts_as(each.name, kind)].append(
                 replace(each, details={**each.details, **form}, wording=wording, made=trial.made, call=call)
             )
     return Diagnosis(

@@ -76,6 +76,10 @@ class _Module(Examination):
         super().__init__(subject, replace(trial.meant, mask=mask), num_heads)
         self.takes_keys, self.sizes = True, list[tuple[int, int, int]]()
         self.given_turns = {*TURNS} & subject.accepts if self.readings else set[str]()
+        numbers = (vars(module).get(name) for name in ("scale", "scaling", "softmax_scale"))
+        is_unscaled = any(type(each) in (int, float) and each == 1 for each in numbers)
+        self.scaling = "unscaled" if is_unscaled else ""  # by its own word, as T5 has it
+        trial.on_purpose |= {*filter(None, [self.scaling])}
         self.table = 0  # which of the `tables_of` rotary positions it is given
         self.whole = Form("mask", self.meant.mask or "keeps", FIRST)  # of a mask that must be there
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
@@ -348,8 +352,8 @@ class _Module(Examination):
                 odd = odd or (call, result)
                 continue
             names, recipe = match
-            yield from self._remarks(call.form, recipe.frame)
-            if names:
+            yield from self._remarks(call.form, recipe)
+            if names := tuple(name for name in names if name not in self.trial.on_purpose):
                 yield from self._evidence(call, result, names, recipe)
                 return
             self.trial.examined += ["numbers", *(["mask"] if role else [])]
@@ -389,9 +393,11 @@ class _Module(Examination):
                 return next(filter(None, earlier), hit)
         return self.search(alike[0], frames)
 
-    def _remarks(self, form: Form | None, frame: Frame) -> Iterator[Finding]:
+    def _remarks(self, form: Form | None, recipe: Recipe) -> Iterator[Finding]:
         """What is a matter of convention."""
+        frame = recipe.frame
         yield from self.remarks_on_mask(form)
+        yield from (Finding(name) for name in self.trial.on_purpose & {recipe.scaling})
         if frame.pattern is CAUSAL and not self.meant.causal:
             yield Finding("causal_inside")
         if frame.pattern is None and self.meant.causal is None and "mask" not in self.subject.accepts:
@@ -404,7 +410,8 @@ class _Module(Examination):
         frame, place = recipe.frame, LAYOUTS[self.layout]
         is_of_pattern = not {"causal_open", *WRONG_PATTERNS}.isdisjoint(frame.names)
         pattern = CAUSAL if is_of_pattern else frame.pattern
-        right = Recipe(recipe.reading, replace(frame, turns=frame.mended, pattern=pattern, blind="nan"))
+        mended = replace(frame, turns=frame.mended, pattern=pattern, blind="nan")
+        right = Recipe(recipe.reading, mended, scaling=self.scaling)
 
         def case(each: _Call) -> Iterator[Case]:
             with contextlib.suppress(RuntimeError):
