@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.adapter import Cache
 from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import Case, Names, Output, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
@@ -22,9 +23,10 @@ from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, alibi, angles_of, tables_of
 from attention_clinic.same_weights import right_form
 from attention_clinic.seeded import randomize
-from attention_clinic.trial import CallFailed, Trial, call_text
+from attention_clinic.trial import CallFailed, Trial, call_text, shown
 
 BY_POSITION = ("query", "key", "value", "mask")
+END = slice(-1, None)
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
 # How many recipes are computed for one output that has no known mistake: about a second.
 MOST_RECIPES = 3000
@@ -328,6 +330,7 @@ class _Module(Examination):
                 yield from self._blind()
             yield from self._looked()
             yield from self._dropped()
+            yield from self._cached() if "cache" in self.subject.accepts else ()
 
     def _parity(self) -> Iterator[Finding]:
         """Differences from what the parameters give, with each mask and without."""
@@ -493,6 +496,32 @@ class _Module(Examination):
         self.module.eval()
         if before is not None and after is not None and not torch.allclose(before, after, atol=1e-4):
             yield Finding("weights_after_dropout", inputs, before, after)
+
+    def _cached(self) -> Iterator[Finding]:
+        """What the last token sees with a cache of those before it, where a call returns one."""
+        length = next(n for n in (3, 4) if n != self.num_heads)
+        whole: dict[str, Any] = {**self.call(1, length, length, digits=1).inputs}
+        tokens = {name: self._rows(x) for name, x in whole.items() if name in BY_POSITION[:3]}
+
+        def given(rows: slice, queries: int, keys: int) -> dict[str, Any]:
+            some = {name: LAYOUTS[self.layout](x[:, rows]) for name, x in tokens.items()}
+            return {**self.call(1, queries, keys).inputs, **some}
+
+        cache, last = Cache(self.module), given(END, 1, length)
+        first = given(slice(-1), length - 1, length - 1)
+        first |= {"use_cache": True} if "use_cache" in self.subject.accepts else {}
+        with contextlib.suppress(CallFailed):
+            cache.advance(self.trial.call(self.subject.call, **first), length - 1)
+        ways = {"": whole, "cache_hidden": last, "cached": {**last, "cache": cache.value}}
+        if "value" in tokens:  # keys in the order in which the new one comes first
+            ways["cache_order"] = {**whole, "key": LAYOUTS[self.layout](tokens["key"].roll(1, dims=1))}
+        outputs = {name: self.output(inputs) for name, inputs in ways.items()}
+        ends = {name: self._rows(x)[:, END] for name, x in outputs.items() if isinstance(x, Tensor)}
+        cached = ends.pop("cached", None) if cache.value is not None else None
+        name = next((name for name, end in ends.items() if same(cached, end)), None)
+        (self.trial.skipped if name is None else self.trial.examined).append("cache")
+        if name:
+            yield Finding(name, shown(last), ends.get(""), cached)
 
     def _row_sums(self, inputs: dict[str, Any]) -> Tensor | None:
         """Of the weights, where they come second."""
