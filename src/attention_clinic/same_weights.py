@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from attention_clinic import small_bugs
 from attention_clinic.adapter import DecoderAdapter
+from attention_clinic.diagnosis import FINDINGS
 from attention_clinic.laws import Deviation, gap
 from attention_clinic.planted import CLASSES
 from attention_clinic.seeded import copied
@@ -18,12 +19,6 @@ from attention_clinic.small import SmallDecoder
 from polyhead.masks import causal_mask
 from polyhead.multi_head.fused import MultiHeadAttention
 from polyhead.transformer import DecoderOnly
-
-# Bugs that no law sees.
-_SILENT = (
-    "causal_strict", "rotary_layout", "kv_tiled", "unscaled", "model_root", "softcap_missing",
-    "sinks_missing", "query_bias_missing",
-)  # fmt: skip
 
 
 def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Iterator[tuple[str, Deviation]]:
@@ -73,7 +68,7 @@ Forms = Iterator[tuple[tuple[str, ...], nn.Module]]
 def _planted(twin: nn.Module, named: set[str]) -> Forms:
     """The twin with bugs that are planted together with those that are named already."""
     before = tuple(CLASSES[name] for name in CLASSES if name in named)
-    for names in (each for size in range(3) for each in itertools.combinations(_SILENT, size)):
+    for names in (each for size in range(3) for each in itertools.combinations(FINDINGS["silent"], size)):
         classes = (*(CLASSES[name] for name in names), *before)
         twin.__class__ = type("Ill", classes, {}) if classes else SmallDecoder
         yield names, twin

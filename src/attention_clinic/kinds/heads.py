@@ -18,28 +18,19 @@ from attention_clinic.kinds.examination import Pattern
 from attention_clinic.kinds.modules import Reading, of_matrices
 from attention_clinic.trial import CallFailed, Trial
 
-# (batch, num_tokens, width), heads -> (batch, heads, num_tokens, size)
+# (batch, num_tokens, width), heads -> (batch, heads, num_tokens, size), and back; what is right has no name.
 Split = Callable[[Tensor, int], Tensor]
-
-
-def _split(x: Tensor, heads: int) -> Tensor:
-    return torch.unflatten(x, -1, (heads, -1)).transpose(1, 2)
-
-
-def _viewed(x: Tensor, heads: int) -> Tensor:
-    return x.reshape(x.shape[0], heads, x.shape[1], -1)
-
-
-def _woven(x: Tensor, heads: int) -> Tensor:
-    return torch.unflatten(x, -1, (-1, heads)).permute(0, 3, 1, 2)
-
-
-def _join(x: Tensor) -> Tensor:
-    return x.transpose(1, 2).flatten(2)
-
-
-def _flat(x: Tensor) -> Tensor:
-    return x.reshape(x.shape[0], x.shape[2], -1)
+SPLITS: dict[str, Split] = {
+    "": lambda x, heads: torch.unflatten(x, -1, (heads, -1)).transpose(1, 2),
+    "view": lambda x, heads: x.reshape(x.shape[0], heads, x.shape[1], -1),
+    "entries_before_heads": lambda x, heads: torch.unflatten(x, -1, (-1, heads)).permute(0, 3, 1, 2),
+}
+Join = Callable[[Tensor], Tensor]
+JOINS: dict[str, Join] = {
+    "": lambda x: x.transpose(1, 2).flatten(2),
+    "view_back": lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+    "entries_before_heads": lambda x: x.permute(0, 2, 3, 1).flatten(2),
+}
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -123,8 +114,8 @@ class Recipe:
 
     reading: Reading
     frame: Frame = PLAIN
-    split: Split = _split
-    join: Callable[[Tensor], Tensor] = _join
+    split: Split = SPLITS[""]
+    join: Join = JOINS[""]
     scaling: str = ""
     projections: tuple[int, int, int] = (0, 1, 2)
     repeat: Callable[[Tensor, int], Tensor] = lambda x, groups: x.repeat_interleave(groups, dim=1)
@@ -185,20 +176,21 @@ def _stage(field: str, names: Iterable[str]) -> Stage:
 
 
 # Into heads and back at once, since what a mistake is on the way in decides what the way back can be.
+_WOVEN = "entries_before_heads"
 _SPLITS: Stage = [
     ("", {}),
-    ("view", {"split": _viewed}),
-    ("view", {"split": _viewed, "join": _flat}),
-    ("view_back", {"join": _flat}),
-    ("entries_before_heads", {"split": _woven}),
-    ("entries_before_heads", {"split": _woven, "join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
+    ("view", {"split": SPLITS["view"]}),
+    ("view", {"split": SPLITS["view"], "join": JOINS["view_back"]}),
+    ("view_back", {"join": JOINS["view_back"]}),
+    (_WOVEN, {"split": SPLITS[_WOVEN]}),
+    (_WOVEN, {"split": SPLITS[_WOVEN], "join": JOINS[_WOVEN]}),
     (
         "across_heads",
         {"split": lambda x, heads: torch.unflatten(x, -1, (heads, -1)), "join": lambda x: x.flatten(2)},
     ),
     ("one_head", {"split": lambda x, heads: x[:, None], "join": lambda x: x[:, 0]}),
     ("concat_axis", {"join": lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)}),
-    ("concat_axis", {"join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
+    ("concat_axis", {"join": JOINS[_WOVEN]}),
 ]
 _SCALINGS = _stage("scaling", ("unscaled", "model_root", "no_root", "scale_multiplied", "scaled_after"))
 _SHARED: Stage = [

@@ -43,12 +43,12 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
         yield from heads.diagnose_functions(trial)
         return
     trial.made = f"seeded_copy({trial.made})"
-    with evaluation_copy(module) as own:
-        if any(nn.parameter.is_lazy(parameter) for parameter in own.parameters()):
-            _Module(trial, own).choose()
-            randomize(own)
-            trial.made = ""  # such a call comes first
-        yield from _Module(trial, own).findings()
+    own = evaluation_copy(module)
+    if any(nn.parameter.is_lazy(parameter) for parameter in own.parameters()):
+        _Module(trial, own).choose()
+        randomize(own)
+        trial.made = ""  # such a call comes first
+    yield from _Module(trial, own).findings()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -487,15 +487,20 @@ class _Module(Examination):
                 return
 
     def _dropped(self) -> Iterator[Finding]:
-        """A note: weights that are returned in training and whose rows do not sum to 1."""
-        inputs = {**self.call(*self.sizes[-1]).inputs}
+        """A note: weights that are returned in training, come second, and have rows that do not sum to 1."""
+        inputs, num_keys = {**self.call(*self.sizes[-1]).inputs}, self.sizes[-1][-1]
         inputs |= {"need_weights": True} if "need_weights" in self.subject.accepts else {}
-        before = self._row_sums(inputs)
-        self.module.train()
-        after = self._row_sums(inputs)
+        sums: list[Any] = []
+        for in_training in (False, True):
+            self.module.train(in_training)
+            with contextlib.suppress(CallFailed):
+                output = self.trial.call(self.subject.call, **inputs)
+                weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
+                if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
+                    sums.append(weights.detach().sum(dim=-1))
         self.module.eval()
-        if before is not None and after is not None and not torch.allclose(before, after, atol=1e-4):
-            yield Finding("weights_after_dropout", inputs, before, after)
+        if len(sums) == 2 and not torch.allclose(sums[0], sums[1], atol=1e-4):
+            yield Finding("weights_after_dropout", inputs, *sums)
 
     def _cached(self) -> Iterator[Finding]:
         """What the last token sees with a cache of those before it, where a call returns one."""
@@ -523,16 +528,6 @@ class _Module(Examination):
         if name:
             yield Finding(name, shown(last), ends.get(""), cached)
 
-    def _row_sums(self, inputs: dict[str, Any]) -> Tensor | None:
-        """Of the weights, where they come second."""
-        num_keys = self.sizes[-1][-1]
-        with contextlib.suppress(CallFailed):
-            output = self.trial.call(self.subject.call, **inputs)
-            weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
-            if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
-                return weights.detach().sum(dim=-1)
-        return None
-
 
 def _rotary(turn: Turn) -> Turns:
     """The same for queries and keys."""
@@ -541,11 +536,8 @@ def _rotary(turn: Turn) -> Turns:
 
 def _alibi(slopes: Tensor) -> Turns:
     """The farther a key is, the lower its score, by the slope of the head."""
-
-    def bias(queries: int, keys: int) -> Tensor:
-        return -slopes[:, None, None] * (torch.arange(queries)[:, None] - torch.arange(keys)).abs()
-
-    return unchanged, unchanged, bias
+    falling = -slopes[:, None, None]
+    return unchanged, unchanged, lambda n, m: falling * (torch.arange(n)[:, None] - torch.arange(m)).abs()
 
 
 def _turn(base: float, pairs: str, sign: int = 1) -> Turn:
