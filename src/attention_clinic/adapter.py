@@ -169,7 +169,8 @@ class DecoderAdapter:
         return torch.cat(parts, dim=1)
 
     def _one(self, ids: Tensor, cache: Cache | None, options: dict[str, Any]) -> Tensor:
-        given = {self.names[role]: self._formed(role, value) for role, value in options.items()}
+        formed = {role: self.mask_form.of_keys(x) if role == "mask" else x for role, x in options.items()}
+        given = {self.names[k]: x.to(self.device) if isinstance(x, Tensor) else x for k, x in formed.items()}
         if cache is None and self._asks_targets:
             given[self.names["targets"]] = ids.to(self.device)
         if cache is not None:
@@ -179,11 +180,6 @@ class DecoderAdapter:
         if logits.shape[1] != ids.shape[1] and not self.last_alone:
             raise NoLogits((*ids.shape, "vocab_size"), logits)
         return logits
-
-    def _formed(self, role: str, value: Any) -> Any:
-        if role == "mask":
-            value = self.mask_form.of_keys(value)
-        return value.to(self.device) if isinstance(value, Tensor) else value
 
     def _logits(self, ids: Tensor, given: dict[str, Any] | None = None, cache: Cache | None = None) -> Tensor:
         """The logits of all tokens or of the last, of one call."""

@@ -59,11 +59,11 @@ def choices(
 
     Example:
         >>> list(choices([("", 1), ("negative", -1)], [("", 2), ("halved", 1)], most=1))
-        [(('halved',), [1, 1]), (('negative',), [-1, 2])]
+        [(('negative',), [-1, 2]), (('halved',), [1, 1])]
     """
     every = [[*stage] for stage in stages]
     for count in range(least, 1 + (len(stages) if most is None else most)):
-        for wrong in itertools.combinations(reversed(range(len(every))), count):
+        for wrong in itertools.combinations(range(len(every)), count):
             ways = (stage[1:] if place in wrong else stage[:1] for place, stage in enumerate(every))
             for chosen in itertools.product(*ways):
                 yield tuple(name for name, _ in chosen if name), [thing for _, thing in chosen]

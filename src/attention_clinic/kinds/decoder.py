@@ -14,7 +14,7 @@ from attention_clinic.adapter import DecoderAdapter, NoLogits, awakened, is_mean
 from attention_clinic.arguments import WithoutDropout
 from attention_clinic.diagnosis import FINDINGS, Finding
 from attention_clinic.laws import Deviation, gap, last, moved, other_tokens, padded, sample
-from attention_clinic.same_weights import parity_names
+from attention_clinic.planted import parity_names
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
 

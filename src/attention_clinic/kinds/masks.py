@@ -74,7 +74,7 @@ def window(length: int, window: int) -> Case:
     ]  # fmt: skip
     wrong += [
         (" ".join(names), whole.triu(left) & whole.tril(right))
-        for names, (left, right) in choices(lefts, rights)
+        for names, (left, right) in reversed([*choices(lefts, rights)])  # a window of 1 less is none
     ]
     return _case({"length": length, "window": window}, whole.triu(1 - window) & whole.tril(), wrong)
 

@@ -21,7 +21,7 @@ from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Ex
 from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, Turns, unchanged
 from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, alibi, angles_of, tables_of
-from attention_clinic.same_weights import right_form
+from attention_clinic.planted import right_form
 from attention_clinic.seeded import randomize
 from attention_clinic.trial import CallFailed, Trial, call_text, shown
 
