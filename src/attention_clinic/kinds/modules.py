@@ -132,8 +132,8 @@ def _inputs(linears: list[Linear], output: Linear | None) -> Inputs:
     """What may be queries, keys and values: one layer for all, one for each, or one for each in each head."""
     widths = [each.weight.shape[1] for each in linears]
     inner = len(output.weight) if output else sum(widths) // 3
-    is_alike = len({len(each.weight) for each in linears}) == 1
-    if len(linears) == 1 or (len(linears) > 3 and is_alike and 3 * inner == sum(widths)):
+    are_alike = len({each.weight.shape for each in linears}) == 1 and 3 * inner == sum(widths)
+    if len(linears) == 1 or (are_alike and len(linears) > 3 and len(linears) % 3 == 0):
         yield from _cut(_beside(linears), inner)
     elif len(linears) == 2 and output:
         for query, both in itertools.permutations(linears):
