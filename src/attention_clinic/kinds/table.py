@@ -71,7 +71,7 @@ def _by_cases(
             case = build(*row, **options)
             hides = trial.meant.mask == "hides"
             seen = case.seen_as(case.inputs, lambda x: ~x if hides and x.dtype == torch.bool else x)
-            # A strict triangle that hides is likelier than one that keeps the wrong side, and is the same.
+            # A strict triangle that hides is likelier than an upper one that keeps, and is the same.
             return replace(seen, mistakes=lambda: sorted(seen.mistakes(), key=_unlikely)) if free else seen
 
         subject_kind = MaskSubject if builders[0](*sizes[0]).expected.dtype == torch.bool else Subject
@@ -97,10 +97,9 @@ _CONVENTIONS = {
 }  # fmt: skip
 
 
-def _unlikely(mistake: tuple[Names, Tensor]) -> tuple[int, int]:
-    """Fewer mistakes come first, then more conventions."""
-    names = mistake[0]
-    return len({*names} - _CONVENTIONS.keys()), -len(names)
+def _unlikely(mistake: tuple[Names, Tensor]) -> tuple[int, bool]:
+    """Fewer mistakes beside conventions come first, then strict triangles, which hide or keep."""
+    return len({*mistake[0]} - _CONVENTIONS.keys()), "causal_upper" in mistake[0]
 
 
 _SPLIT_SIZES: dict[str, Any] = {
