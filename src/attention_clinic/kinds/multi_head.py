@@ -78,9 +78,8 @@ class _Module(Examination):
         super().__init__(subject, replace(trial.meant, mask=mask), num_heads)
         self.takes_keys, self.sizes = True, list[tuple[int, int, int]]()
         self.given_turns = {*TURNS} & subject.accepts if self.readings else set[str]()
-        numbers = (vars(module).get(name) for name in ("scale", "scaling", "softmax_scale"))
-        is_unscaled = any(type(each) in (int, float) and each == 1 for each in numbers)
-        self.scaling = "unscaled" if is_unscaled else ""  # by its own word, as T5 has it
+        own = vars(module).get("scaling")  # so models of Hugging Face call it, and T5, ESM or Gemma have none
+        self.scaling = "unscaled" if isinstance(own, int | float) and own == 1 else ""
         trial.on_purpose |= {*filter(None, [self.scaling])}
         self.table = 0  # which of the `tables_of` rotary positions it is given
         self.whole = Form("mask", self.meant.mask or "keeps", FIRST)  # of a mask that must be there
