@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attention_clinic.arguments import ROLES, named_parameters
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.examination import KEYS, Form, is_triangle
-from attention_clinic.seeded import around, copied, has_numbers, redraw
+from attention_clinic.seeded import around, copied, has_numbers, randomize
 from attention_clinic.trial import CallFailed
 
 Decoder = Callable[..., Any]
@@ -71,7 +71,8 @@ class DecoderAdapter:
     """A decoder with one set of argument names, that of `MODEL`, and with logits as its output.
 
     The cache may be an object of the decoder's `new_cache`, what a call returns, or inside a module that is
-    called with `use_cache=True` or `start_pos`. `calls` keeps the arguments of each call.
+    called with `use_cache=True` or `start_pos`. `calls` keeps the arguments of each call, `names` has the
+    decoder's own names of arguments by their roles.
 
     Example:
         >>> decoder = DecoderAdapter(lambda input_ids: torch.zeros(*input_ids.shape, 7))
@@ -82,7 +83,7 @@ class DecoderAdapter:
     def __init__(self, decoder: Decoder, call: Callable[..., Any] = operator.call) -> None:
         """Read the signature; `call(decoder, token_ids, **options)` is how the decoder is called."""
         parameters = named_parameters(decoder, MODEL)
-        self._names = {role: parameter.name for role, parameter in parameters.items()}
+        self.names = {role: parameter.name for role, parameter in parameters.items()}
         start = parameters.get("start_pos")
         self._needs_start = start is not None and start.default is start.empty
         self.decoder, self.call = decoder, call
@@ -92,12 +93,7 @@ class DecoderAdapter:
 
     def takes(self, role: str) -> bool:
         """Whether the decoder has an argument for a role, or a cache."""
-        return self._empty_cache is not None if role == "cache" else role in self._names
-
-    @property
-    def expects_positions(self) -> bool:
-        """Whether it leaves positions among padding to its caller, as Hugging Face's models do."""
-        return self._names.get("positions") == "position_ids"
+        return self._empty_cache is not None if role == "cache" else role in self.names
 
     @functools.cached_property
     def vocab_size(self) -> int:
@@ -114,16 +110,16 @@ class DecoderAdapter:
     @functools.cached_property
     def _asks_targets(self) -> bool:
         """Whether only a call with targets gives all logits."""
-        if "targets" not in self._names or self._logits(_SAMPLE).shape[1] > 1:
+        if "targets" not in self.names or self._logits(_SAMPLE).shape[1] > 1:
             return False
-        return self._logits(_SAMPLE, {self._names["targets"]: _SAMPLE.to(self.device)}).shape[1] > 1
+        return self._logits(_SAMPLE, {self.names["targets"]: _SAMPLE.to(self.device)}).shape[1] > 1
 
     @functools.cached_property
     def _empty_cache(self) -> Callable[[], Any] | None:
         """What makes the first value of a cache; None if the decoder has no cache."""
         kinds: list[Callable[[], Any]] = [lambda: None, dict, list]
-        if "cache" not in self._names:
-            return kinds[0] if {"use_cache", "start_pos"} & {*self._names} else None
+        if "cache" not in self.names:
+            return kinds[0] if {"use_cache", "start_pos"} & {*self.names} else None
         if callable(new := getattr(self.decoder, "new_cache", None)):
             return functools.partial(self.call, new)
         return next((kind for kind in kinds if self._fills(kind())), None)
@@ -138,13 +134,13 @@ class DecoderAdapter:
     def new_cache(self) -> Cache:
         """An empty cache for one batch of sequences."""
         assert self._empty_cache is not None
-        decoder = self.decoder if "cache" in self._names else copy.deepcopy(self.decoder)  # keeps it inside
+        decoder = self.decoder if "cache" in self.names else copy.deepcopy(self.decoder)  # keeps it inside
         return Cache(decoder, self._empty_cache())
 
     @functools.cached_property
     def mask_form(self) -> Form:
         """The form in which a mask that hides nothing changes nothing."""
-        plain, name = self._logits(_SAMPLE), self._names["mask"]
+        plain, name = self._logits(_SAMPLE), self.names["mask"]
         # Hugging Face's masks have numbers, which mean one thing alone.
         is_number = name == "attention_mask"
         meanings = ["keeps"] if is_number else ["keeps", "hides"]
@@ -173,25 +169,21 @@ class DecoderAdapter:
         return torch.cat(parts, dim=1)
 
     def _one(self, ids: Tensor, cache: Cache | None, options: dict[str, Any]) -> Tensor:
-        given = {self._names[role]: self._formed(role, value) for role, value in options.items()}
+        formed = {role: self.mask_form.of_keys(x) if role == "mask" else x for role, x in options.items()}
+        given = {self.names[k]: x.to(self.device) if isinstance(x, Tensor) else x for k, x in formed.items()}
         if cache is None and self._asks_targets:
-            given[self._names["targets"]] = ids.to(self.device)
+            given[self.names["targets"]] = ids.to(self.device)
         if cache is not None:
             kept = {"cache": cache.value, "use_cache": True, "start_pos": cache.length}
-            given |= {self._names[role]: value for role, value in kept.items() if role in self._names}
+            given |= {self.names[role]: value for role, value in kept.items() if role in self.names}
         logits = self._logits(ids, given, cache)
         if logits.shape[1] != ids.shape[1] and not self.last_alone:
             raise NoLogits((*ids.shape, "vocab_size"), logits)
         return logits
 
-    def _formed(self, role: str, value: Any) -> Any:
-        if role == "mask":
-            value = self.mask_form.of_keys(value)
-        return value.to(self.device) if isinstance(value, Tensor) else value
-
     def _logits(self, ids: Tensor, given: dict[str, Any] | None = None, cache: Cache | None = None) -> Tensor:
         """The logits of all tokens or of the last, of one call."""
-        start = {self._names["start_pos"]: 0} if self._needs_start else {}
+        start = {self.names["start_pos"]: 0} if self._needs_start else {}
         decoder = self.decoder if cache is None else cache.decoder
         output = self.call(decoder, ids.to(self.device, copy=True), **start | (given or {}))
         if cache is not None:
@@ -236,13 +228,10 @@ def awakened(decoder: Any) -> Any:
     """
     if not isinstance(decoder, nn.Module):
         return decoder
-    asleep = [name for name, parameter in decoder.named_parameters() if _sleeps(parameter)]
-    awake = copied(decoder) if asleep else None
+    awake = copied(decoder) if any(map(_sleeps, decoder.parameters())) else None
     if awake is None:  # what cannot be copied is judged as it is
         return decoder
-    generator = torch.Generator().manual_seed(1)
-    for name in asleep:
-        redraw(awake.get_parameter(name), generator, 1.0, 0.3)
+    randomize(awake, gain=1.0, of_vectors=0.3, chosen=_sleeps)
     return awake
 
 

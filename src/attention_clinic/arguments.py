@@ -131,7 +131,11 @@ class Subject(Binding):
         Raises:
             CallFailed: the call fails, or its output is no tensor.
         """
-        output = first_output(self.trial.call(self._chosen, **inputs))
+        output = self.trial.call(self.call, **inputs)
+        if self.shape_of is not None and isinstance(output, tuple | list | Mapping):
+            shape, several = self.shape_of(inputs), output.values() if isinstance(output, Mapping) else output
+            output = next((x for x in several if isinstance(x, Tensor) and x.shape == shape), output)
+        output = first_output(output)
         if type(output).__module__ == "numpy" and not any(isinstance(x, Tensor) for x in inputs.values()):
             output = torch.as_tensor(output)  # a table that was made of numbers
         if not is_dense(output):
@@ -146,13 +150,6 @@ class Subject(Binding):
             if stop.finding.name == "never_ends":
                 raise
             return stop
-
-    def _chosen(self, **inputs: Any) -> Any:
-        output = self.call(**inputs)
-        if self.shape_of is None or not isinstance(output, tuple | list | Mapping):
-            return output
-        shape, several = self.shape_of(inputs), output.values() if isinstance(output, Mapping) else output
-        return next((each for each in several if isinstance(each, Tensor) and each.shape == shape), output)
 
     def call(self, **inputs: Any) -> Any:
         """Call the candidate outside of the trial, as part of a function that the trial runs."""

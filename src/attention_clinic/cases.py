@@ -50,30 +50,23 @@ class Case:
         return Finding(name, dict(self.inputs), self.expected, result, details)
 
 
-def choices(*stages: Iterable[tuple[str, Any]], most: int | None = None) -> Iterator[tuple[Names, list[Any]]]:
-    """Every choice of one thing from each stage that makes up to `most` mistakes, the fewest first.
+def choices(
+    *stages: Iterable[Option], most: int | None = None, least: int = 1
+) -> Iterator[tuple[Names, list[Any]]]:
+    """Every choice of one thing from each stage that makes `least` to `most` mistakes, the fewest first.
 
     A stage has names and things; the first is right, and has the name "".
 
     Example:
         >>> list(choices([("", 1), ("negative", -1)], [("", 2), ("halved", 1)], most=1))
-        [(('halved',), [1, 1]), (('negative',), [-1, 2])]
+        [(('negative',), [-1, 2]), (('halved',), [1, 1])]
     """
     every = [[*stage] for stage in stages]
-    for count in range(1, 1 + (len(stages) if most is None else most)):
-        for chosen in with_mistakes(count, every):
-            yield tuple(name for name, _ in chosen if name), [thing for _, thing in chosen]
-
-
-def with_mistakes(count: int, stages: Sequence[Sequence[Option]]) -> Iterator[tuple[Option, ...]]:
-    """Every choice of one from each stage that makes so many mistakes; the first of a stage is none."""
-    if not stages:
-        yield from [()] if count == 0 else []
-        return
-    (right, *wrong), *rest = stages
-    for one, left in ((right, count), *((each, count - 1) for each in wrong)):
-        if 0 <= left <= len(rest):
-            yield from ((one, *others) for others in with_mistakes(left, rest))
+    for count in range(least, 1 + (len(stages) if most is None else most)):
+        for wrong in itertools.combinations(range(len(every)), count):
+            ways = (stage[1:] if place in wrong else stage[:1] for place, stage in enumerate(every))
+            for chosen in itertools.product(*ways):
+                yield tuple(name for name, _ in chosen if name), [thing for _, thing in chosen]
 
 
 def staged(

@@ -31,17 +31,10 @@ __all__ = ["KINDS", "assert_healthy", "diagnose"]
 
 @one_thread()
 def diagnose(
-    candidate: Any,
-    kind: str | None = None,
-    *,
-    causal: bool | None = None,
-    mask: str | None = None,
-    rope: str | None = None,
-    residual: bool | None = None,
-    ignore: Collection[str] = (),
-    seconds: float = SECONDS,
-    wording: Wording = ENGLISH,
-) -> Diagnosis:
+    candidate: Any, kind: str | None = None, *, causal: bool | None = None, mask: str | None = None,
+    rope: str | None = None, residual: bool | None = None, ignore: Collection[str] = (),
+    seconds: float = SECONDS, wording: Wording = ENGLISH,
+) -> Diagnosis:  # fmt: skip
     """Diagnose a piece of attention code by its behaviour alone.
 
     What the caller does not say is found out where it can be, and told in the notes.
@@ -249,7 +242,7 @@ def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording)
             trial.question = f'ignore=["{each.name}"]' if FINDINGS["doubt"].get(each.name) else trial.question
             call = trial.recorded.get(each.actual) if isinstance(each.actual, Tensor) else None
             form = {"form": FORMS.get(kind)} if each.name in ("differs", "not_compared") else {}
-            findings[counts_as(each.name, kind)].append(
+            findings["notes" if each.name in trial.on_purpose else counts_as(each.name, kind)].append(
                 replace(each, details={**each.details, **form}, wording=wording, made=trial.made, call=call)
             )
     return Diagnosis(

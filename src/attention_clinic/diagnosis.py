@@ -57,10 +57,8 @@ class Wording:
 
     def thread(self, bug: str) -> str | None:
         """The address of a public issue about a bug."""
-        if bug not in _THREADS:
-            return None
-        repository, _, number = _THREADS[bug].partition("#")
-        return f"https://github.com/{repository}/issues/{number}"
+        address = _THREADS.get(bug)
+        return address and f"https://github.com/{address.replace('#', '/issues/')}"
 
 
 ENGLISH = Wording()

@@ -8,17 +8,13 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_clinic.diagnosis import FINDINGS
 from attention_clinic.planted import BUGS, class_of
 from attention_clinic.small import SmallDecoder, SmallLayer
 from polyhead.checked import checked
 from polyhead.transformer import DecoderOnly
 
-# Bugs of what Llama's models lack: positions from a table, caps, sinks, biases of queries, windows.
-_NOT_IN_LLAMA = {
-    "positions_ignore_padding", "softcap_missing", "sinks_missing", "query_bias_missing", "window_one_more",
-    "cache_trimmed",
-}  # fmt: skip
-PLANTABLE: tuple[str, ...] = tuple(bug for bug in BUGS if bug not in _NOT_IN_LLAMA)
+PLANTABLE: tuple[str, ...] = tuple(bug for bug in BUGS if bug not in FINDINGS["not_in_llama"])
 
 
 @checked
@@ -65,24 +61,20 @@ def plant(model: DecoderOnly, bug: str = "none", layers: Collection[int] | None 
 class _Layer(SmallLayer):
     """A model's layer, under the names of a small one."""
 
-    query: Any
-    key: Any
-    value: Any
-    attention_norm: Any
-    ffn_norm: Any
-    output: Any
+    transform: Any
 
     def __init__(self, layer: Any) -> None:
         nn.Module.__init__(self)
+        own: Any = self
         attention = layer.self_attention
         if layer.cross_attention is not None or attention.query_norm is not None or attention.rotary is None:
             raise ValueError("model must have Llama's layers, got other ones")
-        self.attention_norm, self.ffn_norm = layer.self_residual.norm, layer.feed_forward_residual.norm
-        self.transform, self.output, self.sinks = layer.feed_forward, attention.output_projection, None
+        own.attention_norm, own.ffn_norm = layer.self_residual.norm, layer.feed_forward_residual.norm
+        own.transform, own.output, own.sinks = layer.feed_forward, attention.output_projection, None
         projection = attention.input_projection
         weights = projection.weight.detach().split(attention.sizes)
         biases = [None] * 3 if projection.bias is None else projection.bias.detach().split(attention.sizes)
-        self.query, self.key, self.value = (
+        own.query, own.key, own.value = (
             partial(F.linear, weight=weight, bias=bias) for weight, bias in zip(weights, biases, strict=True)
         )
 

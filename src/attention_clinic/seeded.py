@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import inspect
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
@@ -44,35 +45,32 @@ def copied(module: Module) -> Module | None:
 
 
 def around(function: Any) -> list[nn.Module]:
-    """The modules that a function calls: those that it names, is a method of, or has been given.
+    """A module itself; those that a function names, is a method of, or has been given, and may call.
 
     Example:
         >>> layer = nn.Linear(4, 4)
         >>> around(lambda x: layer(x)) == around(layer.forward) == [layer]
         True
     """
-    things = [getattr(function, "func", None), getattr(function, "__self__", None)]
+    things = [function, getattr(function, "func", None), getattr(function, "__self__", None)]
     with contextlib.suppress(TypeError, ValueError):  # no Python function
         names = inspect.getclosurevars(function)
         things += [*names.nonlocals.values(), *names.globals.values()]
     return [each for each in things if isinstance(each, nn.Module)]
 
 
-def randomize(module: nn.Module, seed: int = SEED) -> None:
-    """Draw a module's parameters."""
+def randomize(
+    module: nn.Module, seed: int = SEED, gain: float = 1.3, of_vectors: float = 0.65,
+    chosen: Callable[[Tensor], bool] | None = None,
+) -> None:  # fmt: skip
+    """Draw parameters, all or those chosen: a matrix makes what it multiplies `gain` times as large."""
     generator = torch.Generator().manual_seed(seed)
-    for parameter in module.parameters():
-        if has_numbers(parameter):
-            redraw(parameter, generator, 1.3, 0.65)
+    for parameter in filter(chosen or has_numbers, module.parameters()):
+        scale = gain * (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else of_vectors
+        parameter.data.copy_(torch.randn(parameter.shape, generator=generator) * scale)
 
 
 def has_numbers(parameter: Tensor) -> bool:
     """Whether it can be drawn."""
     is_lazy = nn.parameter.is_lazy(parameter)
     return not is_lazy and parameter.is_floating_point() and bool(parameter.numel())
-
-
-def redraw(parameter: Tensor, generator: torch.Generator, gain: float, of_vectors: float) -> None:
-    """Draw numbers with which a matrix makes what it multiplies `gain` times as large."""
-    scale = gain * (parameter.numel() / len(parameter)) ** -0.5 if parameter.ndim > 1 else of_vectors
-    parameter.data.copy_(torch.randn(parameter.shape, generator=generator) * scale)

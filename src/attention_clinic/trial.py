@@ -102,7 +102,8 @@ class Trial:
     Python for what is called, made of `candidate`; `recorded` has the `Call` that each output came from.
     `has_run` says whether any call returned something, `failed` has the arguments of those that did not, and
     `guessed` the required arguments of which it is not known what they are for; `kind_is_guessed` says
-    whether nothing but the number of arguments told the kind.
+    whether nothing but the number of arguments told the kind; `on_purpose` has the names of findings that are
+    notes since the candidate says so itself.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -123,6 +124,7 @@ class Trial:
         self.conduct: dict[str, Finding] = {}
         self.has_run, self.failed = False, list[dict[Any, Any]]()
         self.guessed, self.kind_is_guessed = set[str](), False
+        self.on_purpose = set[str]()
         self.calls, self.imports, self.in_calls = 0, 0, 0.0
         self.began = time.process_time(), time.monotonic()
 

@@ -295,3 +295,53 @@ class Biased(nn.Module):
 def test_alibi_in_a_module_is_known_with_its_mistakes(slopes, size, names):
     diagnosis = diagnose(Biased(slopes, size), causal=True)
     assert diagnosis.names == names, str(diagnosis)
+
+
+def test_a_mask_of_ids_that_must_keep_is_called_what_it_is():
+    assert diagnose(FutureMasking(0), mask="keeps").names == ("causal_upper",)
+    assert diagnose(FutureMasking(1), mask="keeps").names == ("mask_inverted",)
+
+
+class Unscaled(nn.Module):
+    def __init__(self, scaling, axis=-1):
+        super().__init__()
+        self.num_heads, self.scaling, self.axis = 3, scaling, axis
+        self.qkv, self.proj = nn.Linear(12, 36), nn.Linear(12, 12)
+
+    def forward(self, x):
+        q, k, v = (y.unflatten(-1, (3, -1)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        return self.proj(((q @ k.mT).softmax(self.axis) @ v).transpose(1, 2).flatten(2))
+
+
+def test_a_module_that_says_that_its_scale_is_1_has_none_on_purpose():
+    diagnosis = diagnose(Unscaled(1.0), causal=False)
+    assert diagnosis and diagnosis.names == ("unscaled",), str(diagnosis)
+    assert [bug.name for bug in diagnose(Unscaled(0.5), causal=False).bugs] == ["unscaled"]
+    assert [bug.name for bug in diagnose(Unscaled(1.0, axis=-2), causal=False).bugs] == ["wrong_axis"]
+
+
+class Cached(nn.Module):
+    """Returns its keys and values, and takes those of earlier tokens."""
+
+    def __init__(self, is_right=True, uses=True):
+        super().__init__()
+        self.num_heads, self.is_right, self.uses = 3, is_right, uses
+        self.q, self.k, self.v, self.o = (nn.Linear(12, 12) for _ in range(4))
+
+    def forward(self, q, k, v, past=None):
+        k, v = self.k(k), self.v(v)
+        if past is not None and self.uses:
+            k = torch.cat((past[0], k) if self.is_right else (k, past[0]), dim=1)
+            v = torch.cat((past[1], v), dim=1)
+        heads = [x.unflatten(-1, (3, -1)).transpose(1, 2) for x in (self.q(q), k, v)]
+        return self.o(attend(*heads).transpose(1, 2).flatten(2)), (k, v)
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [(Cached(), ()), (Cached(is_right=False), ("cache_order",)), (Cached(uses=False), ("cache_hidden",))],
+)
+def test_the_cache_of_a_layer_is_examined(module, names):
+    diagnosis = diagnose(module, causal=False)
+    assert diagnosis.names == names, str(diagnosis)
+    assert "cache" in diagnosis.examined

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import UNKNOWN, Case, Named, choices, distance, examine, fits, same, samples
@@ -18,7 +18,6 @@ from attention_clinic.kinds.examination import CAUSAL, WRONG_PATTERNS, Examinati
 from attention_clinic.kinds.modules import COUNTS, HEAD_DIMS, WIDTHS, declared
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
-from polyhead.modes import evaluation_mode
 
 OTHERS = ROLES["attention"].keys() - {"query", "key", "value", "mask"}  # only their names can tell
 
@@ -182,9 +181,7 @@ UNCLEAR = {"not_deterministic", "batch_mixed", "all_nan", *FINDINGS["distance"]}
 
 def diagnose_attention(trial: Trial) -> Iterator[Finding]:
     """Findings about `candidate(query, key, value[, mask])`."""
-    candidate = trial.candidate
-    with evaluation_mode(candidate) if isinstance(candidate, nn.Module) else contextlib.nullcontext():
-        yield from _Function(trial).findings()
+    return _Function(trial).findings()
 
 
 class _Function(Examination):
@@ -202,8 +199,7 @@ class _Function(Examination):
         trial.kind_is_guessed |= bool(heads)  # sizes that do not fit are no mistake of the candidate
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], inputs["value"].shape[-1])
         self.sizes: list[tuple[int, ...]] = [*SIZES]
-        open_patterns = [] if self.causal else [None]
-        self.right: Patterns = [*open_patterns, *([] if self.meant.causal is False else [CAUSAL])]
+        self.right: Patterns = [None] * (not self.causal) + [CAUSAL] * (self.meant.causal is not False)
         # PyTorch's own function aligns the triangle so: a note, since with as many queries it is the same.
         self.wrong: NamedPatterns = {**WRONG_PATTERNS, "cache_upper_left": examination.upper_left}
         self.wrong |= {"causal_open": None} if self.causal else {}
@@ -221,9 +217,8 @@ class _Function(Examination):
         lead = (batch, self.num_heads) if with_heads else () if self.layout == "single" else (batch,)
         shapes = (*lead, queries, head_dim), (*lead, keys, head_dim), (*lead, keys, value_dim)
         query, key, value = samples(*shapes, digits=digits)
-        sizes_by_role = {"d_k": head_dim, "window": keys}
         inputs: dict[str, Any] = {"query": query, "key": key, "value": value}
-        inputs |= {role: size for role, size in sizes_by_role.items() if role in self.required}
+        inputs |= {role: n for role, n in (("d_k", head_dim), ("window", keys)) if role in self.required}
         mask = None
         if form is not None:
             given, mask = self.masked(visible((batch,), queries, keys), form)
@@ -281,10 +276,10 @@ class _Function(Examination):
             self.layout = layout
             if self.layout == "single" and running:
                 break  # a function of one sequence alone
-            fitting = [each for each in self.sizes if any(self._runs(each, form) for form in tries)]
+            fitting = [each for each in self.sizes if any(fits(*self._tried(each, form)) for form in tries)]
             if fitting:
                 running[self.layout] = [*fitting[:3]]
-                mistakes[self.layout] = min(self._distance(fitting[0], form) for form in tries)
+                mistakes[self.layout] = min(distance(*self._tried(fitting[0], form)) for form in tries)
         # What runs in several layouts is meant for the one in which it is right. With heads, only the numbers
         # tell whether they are before or after the tokens.
         layouts = [layout for layout in running if not mistakes[layout]] or [*running]
@@ -293,13 +288,9 @@ class _Function(Examination):
         self.layout = layouts[0] if layouts else "batch"
         self.sizes = running.get(self.layout, self.sizes)
 
-    def _distance(self, sizes: tuple[int, ...], form: Form | None) -> int:
+    def _tried(self, sizes: tuple[int, ...], form: Form | None) -> tuple[Any, Case]:
         case = self.case(sizes, form)
-        return distance(self.output(case.inputs), case)
-
-    def _runs(self, sizes: tuple[int, ...], form: Form | None) -> bool:
-        case = self.case(sizes, form)
-        return fits(self.output(case.inputs), case)
+        return self.output(case.inputs), case
 
     def _choose_form(self, role: str) -> None:
         """Find the form of the mask with which the function is right, or has the fewest mistakes.

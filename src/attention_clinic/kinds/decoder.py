@@ -14,7 +14,7 @@ from attention_clinic.adapter import DecoderAdapter, NoLogits, awakened, is_mean
 from attention_clinic.arguments import WithoutDropout
 from attention_clinic.diagnosis import FINDINGS, Finding
 from attention_clinic.laws import Deviation, gap, last, moved, other_tokens, padded, sample
-from attention_clinic.same_weights import parity_names
+from attention_clinic.planted import parity_names
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.modes import evaluation_mode
 
@@ -215,7 +215,7 @@ def _left_pad(exam: Exam) -> list[str]:
     output, found = padded_logits(longer), list[str]()
     if not gap(exam.decoder(ids), output):
         return [] if exam.batch == 1 else ["differs"]
-    if exam.decoder.expects_positions:
+    if exam.decoder.names.get("positions") == "position_ids":  # Hugging Face's leave them to the caller
         places = (mask.long().cumsum(dim=-1) - 1).clamp(min=0)
         if not padded(exam.decoder, longer, mask, positions=places):
             return ["positions_by_caller"]
@@ -311,10 +311,6 @@ def _reach(exam: Exam) -> list[str]:
     return [names.get(reached / num_layers, "differs")]
 
 
-def _train(exam: Exam) -> list[str]:
-    return ["causal_eval_only" if exam.leaks(in_training=True) and not exam.leaks() else "differs"]
-
-
 def _right_pad(exam: Exam) -> list[str]:
     ids = exam.ids(8)
     mask = torch.arange(8)[None] < 6
@@ -348,7 +344,7 @@ _REASONS: Reasons = {
     "docs": _docs,
     "reach": _reach,
     "batch": lambda _: ["batch_mixed"],
-    "train": _train,
+    "train": lambda e: ["causal_eval_only" if e.leaks(in_training=True) and not e.leaks() else "differs"],
     "windows": _windows,
 }
 _OF_ENCODERS: Reasons = {

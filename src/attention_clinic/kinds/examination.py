@@ -98,12 +98,9 @@ MASK_ROLES = ("mask", "valid_lens", "key_padding_mask")
 
 def forms(role: str, meant: Meant) -> Iterator[list[Form]]:
     """The ways to hand over a mask in a role: lists of which the first that runs is the one to look at."""
-    if role == "valid_lens":
-        yield [Form(role, "keeps", KEYS[0])]
-        return
-    meanings = (*MEANINGS,) if role == "mask" else ("hides", "keeps")
-    shapes = (*_ROWS, *KEYS) if role == "mask" else KEYS[:1]
-    for meaning, shape in itertools.product([meant.mask] if meant.mask else meanings, shapes):
+    meanings = {"mask": (*MEANINGS,), "valid_lens": ("keeps",)}.get(role, ("hides", "keeps"))
+    meanings = (meant.mask,) if meant.mask and role != "valid_lens" else meanings
+    for meaning, shape in itertools.product(meanings, (*_ROWS, *KEYS) if role == "mask" else KEYS[:1]):
         integers = [True] if role == "mask" and meaning != "additive" else []
         yield [Form(role, meaning, shape, as_integers) for as_integers in (False, *integers)]
 
@@ -114,17 +111,14 @@ ALL = 1000  # more tokens than any input has
 
 def band(before: int, after: int) -> Pattern:
     """Each token sees from so many before it to so many after it; queries are the last tokens of the keys."""
-
-    def pattern(queries: int, keys: int) -> Tensor:
-        earlier = keys - queries
-        return torch.ones(queries, keys, dtype=torch.bool).tril(earlier + after).triu(earlier - before)
-
-    return pattern
+    return lambda queries, keys: upper_left(queries, keys, keys - queries + after).triu(
+        keys - queries - before
+    )
 
 
-def upper_left(queries: int, keys: int) -> Tensor:
-    """Query i sees the keys up to i, counted from the first, as in PyTorch."""
-    return torch.ones(queries, keys, dtype=torch.bool).tril()
+def upper_left(queries: int, keys: int, after: int = 0) -> Tensor:
+    """Query i sees the keys up to i, counted from the first, as in PyTorch, and so many more."""
+    return torch.ones(queries, keys, dtype=torch.bool).tril(after)
 
 
 CAUSAL = band(ALL, 0)
@@ -172,14 +166,10 @@ class Examination:
         self.mask_roles = [] if masks_are_off(subject.function) else roles
         self.trial.skipped += ["mask"] if roles and not self.mask_roles else []
         self.needs_mask = not self.required.isdisjoint(self.mask_roles)
-        self.causal = meant.causal or (meant.causal is None and self._intends_causality())
-
-    def _intends_causality(self) -> bool:
-        """Whether a candidate that takes no mask is called causal, or holds a triangle."""
-        function = self.subject.function
-        is_triangular = isinstance(function, nn.Module) and any(map(is_triangle, function.buffers()))
-        name = getattr(function, "__name__", type(function).__name__)
-        return "mask" not in self.subject.accepts and ("causal" in name.lower() or is_triangular)
+        own = subject.function  # without a mask, it may be called causal, or hold a triangle
+        is_triangular = isinstance(own, nn.Module) and any(map(is_triangle, own.buffers()))
+        is_named = is_triangular or "causal" in getattr(own, "__name__", type(own).__name__).lower()
+        self.causal = meant.causal or (meant.causal is None and "mask" not in subject.accepts and is_named)
 
     @property
     def form(self) -> Form | None:

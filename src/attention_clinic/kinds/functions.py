@@ -1,7 +1,6 @@
 """Functions of tensors: the softmax of scores, and heads in the batch, apart, joined or repeated."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,12 +8,12 @@ import torch
 from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject
-from attention_clinic.cases import Case, Named, examine, samples, staged
+from attention_clinic.cases import Case, examine, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import WEIGHING, hidings, visible, weigh
+from attention_clinic.kinds.heads import JOINS, SPLITS
 from attention_clinic.trial import Trial
 from polyhead.masks import padding_mask
-from polyhead.multi_head.transposed import transpose_output, transpose_qkv
 
 
 def softmax(
@@ -47,53 +46,36 @@ def diagnose_softmax(trial: Trial) -> Iterator[Finding]:
 def split(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int | None = None) -> Case:
     """Each head's own slice of the features, in its own place in the batch."""
     (X,) = samples((batch, num_tokens, num_heads * head_dim), digits=digits)
-    apart = X.reshape(batch, num_tokens, num_heads, head_dim)
+    orders = [("", lambda x: x), ("heads_before_batch", lambda x: x.transpose(0, 1))]
 
-    def mistakes() -> Named:
-        entries = X.reshape(batch, num_tokens, head_dim, num_heads).permute(0, 3, 1, 2)
-        yield ("view",), X.reshape(batch * num_heads, num_tokens, head_dim)
-        yield ("heads_before_batch",), apart.permute(2, 0, 1, 3).flatten(0, 1)
-        yield ("entries_before_heads",), entries.flatten(0, 1)
-        yield ("heads_before_batch", "entries_before_heads"), entries.transpose(0, 1).flatten(0, 1)
+    def folded(order: Any, way: Any) -> Tensor:
+        apart: Tensor = order(way(X, num_heads))
+        return apart.flatten(0, 1)
 
-    return Case({"X": X, "num_heads": num_heads}, transpose_qkv(X, num_heads), mistakes)
+    return staged({"X": X, "num_heads": num_heads}, folded, orders, SPLITS.items())
 
 
 def join(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int | None = None) -> Case:
     """The heads of each sequence side by side again."""
     (X,) = samples((batch * num_heads, num_tokens, head_dim), digits=digits)
     apart = X.reshape(batch, num_heads, num_tokens, head_dim)
-    swapped = X.reshape(num_heads, batch, num_tokens, head_dim)
-
-    def mistakes() -> Named:
-        yield ("view_back",), X.reshape(batch, num_tokens, num_heads * head_dim)
-        yield ("heads_before_batch",), swapped.permute(1, 2, 0, 3).flatten(2)
-        yield ("entries_before_heads",), apart.permute(0, 2, 3, 1).flatten(2)
-        yield ("heads_before_batch", "entries_before_heads"), swapped.permute(1, 2, 3, 0).flatten(2)
-        across = swapped.transpose(0, 1).reshape(batch, num_tokens, num_heads * head_dim)
-        yield ("heads_before_batch", "view_back"), across
-
-    return Case({"X": X, "num_heads": num_heads}, transpose_output(X, num_heads), mistakes)
+    swapped = X.reshape(num_heads, batch, num_tokens, head_dim).transpose(0, 1)
+    orders = [("", apart), ("heads_before_batch", swapped)]
+    return staged({"X": X, "num_heads": num_heads}, lambda x, way: way(x), orders, JOINS.items())
 
 
 def repeat(
-    batch: int, num_kv_heads: int, num_tokens: int, head_dim: int, groups: int, digits: int | None = None
-) -> Case:
-    """Each head of keys or values serves `groups` neighbouring heads of queries."""
+    batch: int, num_kv_heads: int, num_tokens: int, head_dim: int, groups: int, digits: int | None = None,
+    any_layout: bool = False,
+) -> Case:  # fmt: skip
+    """Each head of keys or values serves `groups` neighbouring heads of queries.
+
+    Where tokens may come before heads, that cannot be told from repeated tokens behind heads.
+    """
     (x,) = samples((batch, num_kv_heads, num_tokens, head_dim), digits=digits)
-
-    def mistakes() -> Named:
-        yield ("kv_tiled",), x.repeat(1, groups, 1, 1)
-
-    return Case({"x": x, "groups": groups}, x.repeat_interleave(groups, dim=1), mistakes)
-
-
-def repeat_in_any_layout(*sizes: int, **options: Any) -> Case:
-    """The same where tokens may come before heads: that cannot be told from repeated tokens behind heads."""
-    case = repeat(*sizes, **options)
-    x, groups = case.inputs.values()
-    others = [(("kv_axis",), x.repeat_interleave(groups, dim=2)), (("kv_tiled",), x.repeat(1, 1, groups, 1))]
-    return replace(case, mistakes=lambda: [*case.mistakes(), *others])
+    ways = [("", x.repeat_interleave(groups, dim=1)), ("kv_tiled", x.repeat(1, groups, 1, 1))]
+    others = [("kv_axis", x.repeat_interleave(groups, dim=2)), ("kv_tiled", x.repeat(1, 1, groups, 1))]
+    return staged({"x": x, "groups": groups}, torch.clone, ways + others * any_layout)
 
 
 def latent(

@@ -1,9 +1,9 @@
 """Multi-head attention from its projections, with the mistakes that people make; as functions of matrices."""
 
 import contextlib
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,35 +11,26 @@ import torch
 from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject, signature
-from attention_clinic.cases import Case, Named, Names, examine, samples
+from attention_clinic.cases import Case, Named, Names, choices, examine, samples
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import HIDING, SCALES, WEIGHING, weigh
 from attention_clinic.kinds.examination import Pattern
 from attention_clinic.kinds.modules import Reading, of_matrices
 from attention_clinic.trial import CallFailed, Trial
 
-# (batch, num_tokens, width), heads -> (batch, heads, num_tokens, size)
+# (batch, num_tokens, width), heads -> (batch, heads, num_tokens, size), and back; what is right has no name.
 Split = Callable[[Tensor, int], Tensor]
-
-
-def _split(x: Tensor, heads: int) -> Tensor:
-    return torch.unflatten(x, -1, (heads, -1)).transpose(1, 2)
-
-
-def _viewed(x: Tensor, heads: int) -> Tensor:
-    return x.reshape(x.shape[0], heads, x.shape[1], -1)
-
-
-def _woven(x: Tensor, heads: int) -> Tensor:
-    return torch.unflatten(x, -1, (-1, heads)).permute(0, 3, 1, 2)
-
-
-def _join(x: Tensor) -> Tensor:
-    return x.transpose(1, 2).flatten(2)
-
-
-def _flat(x: Tensor) -> Tensor:
-    return x.reshape(x.shape[0], x.shape[2], -1)
+SPLITS: dict[str, Split] = {
+    "": lambda x, heads: torch.unflatten(x, -1, (heads, -1)).transpose(1, 2),
+    "view": lambda x, heads: x.reshape(x.shape[0], heads, x.shape[1], -1),
+    "entries_before_heads": lambda x, heads: torch.unflatten(x, -1, (-1, heads)).permute(0, 3, 1, 2),
+}
+Join = Callable[[Tensor], Tensor]
+JOINS: dict[str, Join] = {
+    "": lambda x: x.transpose(1, 2).flatten(2),
+    "view_back": lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+    "entries_before_heads": lambda x: x.permute(0, 2, 3, 1).flatten(2),
+}
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -123,8 +114,8 @@ class Recipe:
 
     reading: Reading
     frame: Frame = PLAIN
-    split: Split = _split
-    join: Callable[[Tensor], Tensor] = _join
+    split: Split = SPLITS[""]
+    join: Join = JOINS[""]
     scaling: str = ""
     projections: tuple[int, int, int] = (0, 1, 2)
     repeat: Callable[[Tensor, int], Tensor] = lambda x, groups: x.repeat_interleave(groups, dim=1)
@@ -176,60 +167,63 @@ class Recipe:
         return weights
 
 
-Mistake = tuple[str, dict[str, Any]]  # its name, and the fields of the recipe that it changes
+Stage = list[tuple[str, dict[str, Any]]]  # names, "" where it is right, and what each changes in a recipe
+
+
+def _stage(field: str, names: Iterable[str]) -> Stage:
+    """A field of which the values are names."""
+    return [("", {}), *((name, {field: name}) for name in names if name)]
+
+
 # Into heads and back at once, since what a mistake is on the way in decides what the way back can be.
-_SPLITS: list[Mistake] = [
-    ("view", {"split": _viewed}),
-    ("view", {"split": _viewed, "join": _flat}),
-    ("view_back", {"join": _flat}),
-    ("entries_before_heads", {"split": _woven}),
-    ("entries_before_heads", {"split": _woven, "join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
+_WOVEN = "entries_before_heads"
+_SPLITS: Stage = [
+    ("", {}),
+    ("view", {"split": SPLITS["view"]}),
+    ("view", {"split": SPLITS["view"], "join": JOINS["view_back"]}),
+    ("view_back", {"join": JOINS["view_back"]}),
+    (_WOVEN, {"split": SPLITS[_WOVEN]}),
+    (_WOVEN, {"split": SPLITS[_WOVEN], "join": JOINS[_WOVEN]}),
     (
         "across_heads",
         {"split": lambda x, heads: torch.unflatten(x, -1, (heads, -1)), "join": lambda x: x.flatten(2)},
     ),
     ("one_head", {"split": lambda x, heads: x[:, None], "join": lambda x: x[:, 0]}),
     ("concat_axis", {"join": lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)}),
-    ("concat_axis", {"join": lambda x: x.permute(0, 2, 3, 1).flatten(2)}),
+    ("concat_axis", {"join": JOINS[_WOVEN]}),
 ]
-_SCALINGS: list[Mistake] = [
-    (name, {"scaling": name})
-    for name in ("unscaled", "model_root", "no_root", "scale_multiplied", "scaled_after")
+_SCALINGS = _stage("scaling", ("unscaled", "model_root", "no_root", "scale_multiplied", "scaled_after"))
+_SHARED: Stage = [
+    ("" if order == (0, 1, 2) else "shared_projection", {"projections": order})
+    for order in ((0, 1, 2), (0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
 ]
-_SHARED: list[Mistake] = [
-    ("shared_projection", {"projections": order}) for order in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
-]
-_GROUPS: list[Mistake] = [("kv_tiled", {"repeat": lambda x, groups: x.repeat(1, groups, 1, 1)})]
-_HIDING: list[Mistake] = [(name, {"hiding": name}) for name in (*HIDING, "mask_tiled") if name]
+_GROUPS: Stage = [("", {}), ("kv_tiled", {"repeat": lambda x, groups: x.repeat(1, groups, 1, 1)})]
+_HIDING = _stage("hiding", (*HIDING, "mask_tiled"))
 # Where causality is all that hides; without it, or inverted, it is another pattern.
-_HIDING_CAUSE = [each for each in _HIDING if each[0] in ("mask_after", "mask_added", "mask_zero")]
-_WEIGHING: list[Mistake] = [(name, {"weighing": name}) for name in WEIGHING if name]
-_LAST: list[Mistake] = [("no_output_projection", {"projects_output": False})]
-_ORDERS: list[Mistake] = [("batch_first", {"batch_second": True})]
+_HIDING_CAUSE = _stage("hiding", ("mask_after", "mask_added", "mask_zero"))
+_WEIGHING = _stage("weighing", WEIGHING)
+_LAST: Stage = [("", {}), ("no_output_projection", {"projects_output": False})]
+_ORDERS: Stage = [("", {}), ("batch_first", {"batch_second": True})]
 
 
 def outputs(
-    reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame, counts: Sequence[int] = (0, 1, 2)
+    reading: Reading, inputs: Inputs, mask: Tensor | None, frame: Frame, least: int = 0, most: int = 2
 ) -> Iterator[tuple[Names, Recipe, Tensor]]:
     """What multi-head attention gives with so many mistakes, and the recipes for it.
 
     They are the mistakes that such projections can have, and what hides: a mask, or a pattern alone.
     """
-    groups = _GROUPS if reading.num_heads != reading.num_kv_heads else []
     pattern = frame.seen(*(x.shape[1] for x in inputs[:2]))
-    hiding = _HIDING if mask is not None else [] if pattern is None else _HIDING_CAUSE
-    last = [] if reading.output is None else _LAST
-    stages = (_SPLITS, _SCALINGS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS)
-    for count in counts:
-        for chosen in itertools.combinations(stages, count):
-            for mistakes in itertools.product(*chosen):
-                names = tuple(name for name, _ in mistakes)
-                if "one_head" in names:  # of which head_dim and embed_dim are the same
-                    names = tuple(name for name in names if name != "model_root")
-                changes = {field: value for _, change in mistakes for field, value in change.items()}
-                recipe = Recipe(reading, frame, **changes)
-                with contextlib.suppress(RuntimeError):
-                    yield names, recipe, recipe.output(inputs, mask)
+    stages = [_SPLITS, _SCALINGS, _SHARED]
+    stages += [_GROUPS] if reading.num_heads != reading.num_kv_heads else []
+    stages += [_HIDING] if mask is not None else [] if pattern is None else [_HIDING_CAUSE]
+    stages += [_WEIGHING, *([] if reading.output is None else [_LAST]), _ORDERS]
+    for names, chosen in choices(*stages, least=least, most=most):
+        if "one_head" in names:  # of which head_dim and embed_dim are the same
+            names = tuple(name for name in names if name != "model_root")
+        recipe = Recipe(reading, frame, **dict(ChainMap(*chosen)))
+        with contextlib.suppress(RuntimeError):
+            yield names, recipe, recipe.output(inputs, mask)
 
 
 def _case(given: dict[str, Any], weights: Sequence[Tensor], num_heads: int, join: str) -> Case:

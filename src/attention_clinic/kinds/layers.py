@@ -19,14 +19,7 @@ from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
 from attention_clinic.trial import CallFailed, Trial
 
 # Found in a part, these say that it was not called as the layer calls it.
-_UNLIKE = {
-    "batch_mixed",
-    "mask_nan",
-    "weights_after_dropout",
-    "batch_first",
-    "sequence_first",
-    *FINDINGS["distance"],
-}
+_UNLIKE = FINDINGS["part"].keys() | FINDINGS["distance"].keys()
 _OPEN = {"causal_open", *WRONG_PATTERNS}
 
 
@@ -49,25 +42,25 @@ def is_layer(module: nn.Module) -> bool:
 def diagnose_layer(trial: Trial) -> Iterator[Finding]:
     """Findings about a module (x[, memory]) to x of the same size."""
     trial.made = f"seeded_copy({trial.made})"
-    with evaluation_copy(trial.candidate) as own:
-        subject = Subject(trial, ROLES["layer"], own)
-        width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
-        x, memory = samples((2, 5, width), (2, 5, width))
-        inputs = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}
-        steps, output = _watched(own, subject, inputs)
-        if isinstance(output, CallFailed):
-            yield Finding("not_called", inputs, details={"error": output.finding.details.get("error", "")})
-            return
-        yield from _batch(trial, subject, inputs, output)
-        names = [*_residuals(steps, x, output)]
-        yield from (Finding(name, inputs, None, output) for name in dict.fromkeys(names))
-        trial.examined.append("residual")
-        calls = {step.module: step.switches for step in steps}
-        found = [each for part in own.modules() for each in _part(trial, part, calls.get(part, {}))]
-        leaks = _leaks(subject, inputs, output)
-        yield from (each for each in found if each.name != "causal_open" or leaks)
-        if trial.meant.causal and leaks and _OPEN.isdisjoint(each.name for each in found):
-            yield Finding("causal_open", inputs)
+    own = evaluation_copy(trial.candidate)
+    subject = Subject(trial, ROLES["layer"], own)
+    width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
+    x, memory = samples((2, 5, width), (2, 5, width))
+    inputs = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}
+    steps, output = _watched(own, subject, inputs)
+    if isinstance(output, CallFailed):
+        yield Finding("not_called", inputs, details={"error": output.finding.details.get("error", "")})
+        return
+    yield from _batch(trial, subject, inputs, output)
+    names = [*_residuals(steps, x, output)]
+    yield from (Finding(name, inputs, None, output) for name in dict.fromkeys(names))
+    trial.examined.append("residual")
+    calls = {step.module: step.switches for step in steps}
+    found = [each for part in own.modules() for each in _part(trial, part, calls.get(part, {}))]
+    leaks = _leaks(subject, inputs, output)
+    yield from (each for each in found if each.name != "causal_open" or leaks)
+    if trial.meant.causal and leaks and _OPEN.isdisjoint(each.name for each in found):
+        yield Finding("causal_open", inputs)
 
 
 def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Tensor]) -> tuple[list[Step], Output]:
@@ -144,6 +137,7 @@ def _part(trial: Trial, part: nn.Module, switches: dict[str, Any]) -> Iterator[F
     To PyTorch's own attention `is_causal` is but a hint about a mask.
     """
     own = Trial(part, trial.seconds, meant=trial.meant)
+    own.on_purpose = trial.on_purpose
     found: Iterator[Finding] = iter(())
     if is_norm(part) and type(part).__module__.split(".")[0] != "torch":
         found = diagnose_norm(own, kinds_of_norm(part)[0])

@@ -40,19 +40,9 @@ def causal(num_tokens: int) -> Case:
 
 
 def causal_of_ids(num_tokens: int, batch: bool = False) -> Case:
-    """The same for a batch of so many tokens, none of which is padding.
-
-    What True means is a convention there, so a strict triangle that hides is likelier than one that keeps the
-    wrong side, and is the same.
-    """
-
-    def unlikely(mistake: tuple[tuple[str, ...], Tensor]) -> tuple[int, bool]:
-        return len({*mistake[0]} - {"mask_inverted"}), "causal_upper" in mistake[0]
-
-    plain = causal(num_tokens)
-    case = replace(plain, mistakes=lambda: sorted(plain.mistakes(), key=unlikely))
+    """The same for a batch of so many tokens, none of which is padding."""
     ids, lead = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])[:, :num_tokens], (2,) if batch else ()
-    return case.seen_as({"token_ids": ids}, lambda mask: mask.expand(*lead, *mask.shape))
+    return causal(num_tokens).seen_as({"token_ids": ids}, lambda mask: mask.expand(*lead, *mask.shape))
 
 
 def cached(num_cached: int, num_new: int) -> Case:
@@ -84,7 +74,7 @@ def window(length: int, window: int) -> Case:
     ]  # fmt: skip
     wrong += [
         (" ".join(names), whole.triu(left) & whole.tril(right))
-        for names, (left, right) in choices(lefts, rights)
+        for names, (left, right) in reversed([*choices(lefts, rights)])  # a window of 1 less is none
     ]
     return _case({"length": length, "window": window}, whole.triu(1 - window) & whole.tril(), wrong)
 

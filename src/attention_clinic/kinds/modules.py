@@ -4,7 +4,6 @@ Names of parameters say which reading is tried first, never what is wrong: a rea
 module gives follows from it.
 """
 
-import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from torch.nn.parameter import is_lazy
 from attention_clinic.arguments import ROLES, Roles, plain, signature
 from attention_clinic.seeded import seeded_copy
 from attention_clinic.trial import CallFailed, Trial, call_text
-from polyhead.modes import evaluation_mode
 
 NAMES = ROLES["projections"]
 COUNTS = ("num_heads", "n_head", "nhead", "heads", "h", "num_head", "n_heads", "nheads", "n_heads_q")
@@ -36,10 +34,6 @@ class Linear(NamedTuple):
     def project(self, x: Tensor) -> Tensor:
         """What the layer makes of x."""
         return x @ self.weight + self.bias
-
-    def features(self, columns: Tensor) -> "Linear":
-        """The layer of these columns alone."""
-        return Linear(self.weight[:, columns], self.bias[columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +111,9 @@ def readings(module: nn.Module) -> list[Reading]:
 def _readings(linears: list[Linear], norms: tuple[nn.Module, ...]) -> Iterator[Reading]:
     """What may be queries, keys, values and output, in the ways in which the sizes fit each other."""
     if len(linears) in (3, 5) and linears[-2].weight.shape[1] == len(linears[-1].weight):
-        yield from _readings([*linears[:-2], _chain(*linears[-2:])], norms)
+        *others, first, second = linears  # the last two are one after the other
+        both = Linear(first.weight @ second.weight, second.project(first.bias), second.name)
+        yield from _readings([*others, both], norms)
     for output in (*reversed(linears), None):
         rest = [each for each in linears if each is not output]
         for layers, size in _inputs(rest, output):
@@ -136,8 +132,9 @@ def _inputs(linears: list[Linear], output: Linear | None) -> Inputs:
     """What may be queries, keys and values: one layer for all, one for each, or one for each in each head."""
     widths = [each.weight.shape[1] for each in linears]
     inner = len(output.weight) if output else sum(widths) // 3
-    if len(linears) == 1:
-        yield from _cut(linears[0], inner)
+    are_alike = len({each.weight.shape for each in linears}) == 1 and 3 * inner == sum(widths)
+    if len(linears) == 1 or (are_alike and len(linears) > 3 and len(linears) % 3 == 0):
+        yield from _cut(_beside(linears), inner)
     elif len(linears) == 2 and output:
         for query, both in itertools.permutations(linears):
             yield from (((query, *parts), head_dim) for parts, head_dim in _cut(both, 0))
@@ -147,14 +144,6 @@ def _inputs(linears: list[Linear], output: Linear | None) -> Inputs:
             shared = [_repeated(each, inner // size) for each in linears]
             yield from ((order, size) for order in itertools.permutations(shared))
         yield from ((order, None) for order in itertools.permutations(linears))
-    elif len(linears) % 3 == 0 and 0 < 3 * inner == sum(widths):
-        heads = len(linears) // 3
-        by_head = [linears[i::3] for i in range(3)]
-        by_role = [linears[i : i + heads] for i in range(0, len(linears), heads)]
-        for groups in (by_head, by_role):
-            if all(len({each.weight.shape for each in group}) == 1 for group in groups):
-                layers = [_beside(group) for group in groups]
-                yield from ((order, widths[0]) for order in itertools.permutations(layers))
 
 
 def _cut(whole: Linear, num_queries: int) -> Inputs:
@@ -165,14 +154,9 @@ def _cut(whole: Linear, num_queries: int) -> Inputs:
         if size % heads == num_queries % heads == 0:
             sizes = [each // heads for each in (num_queries, size, size) if each]
             columns = torch.split(torch.arange(width).reshape(heads, -1), sizes, dim=1)
-            parts = [whole.features(each.flatten()) for each in columns]
+            parts = [Linear(whole.weight[:, c.flatten()], whole.bias[c.flatten()]) for c in columns]
             head_dim = None if heads == 1 else size // heads
             yield from ((order, head_dim) for order in itertools.permutations(parts))
-
-
-def _chain(first: Linear, second: Linear) -> Linear:
-    """Two layers, one after the other, as one."""
-    return Linear(first.weight @ second.weight, second.project(first.bias), second.name)
 
 
 def _beside(heads: list[Linear]) -> Linear:
@@ -342,13 +326,9 @@ def build_module(trial: Trial) -> nn.Module | None:
     return module if isinstance(module, nn.Module) else None
 
 
-@contextlib.contextmanager
-def evaluation_copy(module: nn.Module) -> Iterator[nn.Module]:
+def evaluation_copy(module: nn.Module) -> nn.Module:
     """Its `seeded_copy`; a module that cannot be copied itself."""
     try:
-        own = seeded_copy(module)
+        return seeded_copy(module)
     except Exception:
-        with evaluation_mode(module):
-            yield module
-        return
-    yield own
+        return module.eval()

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_clinic.adapter import Cache
 from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import Case, Names, Output, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
@@ -20,11 +21,12 @@ from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Ex
 from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, Turns, unchanged
 from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, alibi, angles_of, tables_of
-from attention_clinic.same_weights import right_form
+from attention_clinic.planted import right_form
 from attention_clinic.seeded import randomize
-from attention_clinic.trial import CallFailed, Trial, call_text
+from attention_clinic.trial import CallFailed, Trial, call_text, shown
 
 BY_POSITION = ("query", "key", "value", "mask")
+END = slice(-1, None)
 TURNS = ("cos", "sin", "freqs", "position_embeddings")
 # How many recipes are computed for one output that has no known mistake: about a second.
 MOST_RECIPES = 3000
@@ -41,12 +43,12 @@ def diagnose_multi_head(trial: Trial) -> Iterator[Finding]:
         yield from heads.diagnose_functions(trial)
         return
     trial.made = f"seeded_copy({trial.made})"
-    with evaluation_copy(module) as own:
-        if any(nn.parameter.is_lazy(parameter) for parameter in own.parameters()):
-            _Module(trial, own).choose()
-            randomize(own)
-            trial.made = ""  # such a call comes first
-        yield from _Module(trial, own).findings()
+    own = evaluation_copy(module)
+    if any(nn.parameter.is_lazy(parameter) for parameter in own.parameters()):
+        _Module(trial, own).choose()
+        randomize(own)
+        trial.made = ""  # such a call comes first
+    yield from _Module(trial, own).findings()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,6 +78,9 @@ class _Module(Examination):
         super().__init__(subject, replace(trial.meant, mask=mask), num_heads)
         self.takes_keys, self.sizes = True, list[tuple[int, int, int]]()
         self.given_turns = {*TURNS} & subject.accepts if self.readings else set[str]()
+        own = vars(module).get("scaling")  # so models of Hugging Face call it, and T5, ESM or Gemma have none
+        self.scaling = "unscaled" if isinstance(own, int | float) and own == 1 else ""
+        trial.on_purpose |= {*filter(None, [self.scaling])}
         self.table = 0  # which of the `tables_of` rotary positions it is given
         self.whole = Form("mask", self.meant.mask or "keeps", FIRST)  # of a mask that must be there
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
@@ -293,8 +298,8 @@ class _Module(Examination):
         ]  # fmt: skip
         for around, read, count in rounds[:num_rounds]:
             for frame, reading in product(around, read):
-                for names, recipe, output in heads.outputs(reading, call.tensors, call.mask, frame, [count]):
-                    yield output, ((*frame.names, *names), recipe)
+                known = heads.outputs(reading, call.tensors, call.mask, frame, count, count)
+                yield from ((output, ((*frame.names, *names), recipe)) for names, recipe, output in known)
 
     def findings(self) -> Iterator[Finding]:
         """Yield conduct first, then differences from what the parameters give, then broken laws."""
@@ -324,6 +329,7 @@ class _Module(Examination):
                 yield from self._blind()
             yield from self._looked()
             yield from self._dropped()
+            yield from self._cached() if "cache" in self.subject.accepts else ()
 
     def _parity(self) -> Iterator[Finding]:
         """Differences from what the parameters give, with each mask and without."""
@@ -348,8 +354,8 @@ class _Module(Examination):
                 odd = odd or (call, result)
                 continue
             names, recipe = match
-            yield from self._remarks(call.form, recipe.frame)
-            if names:
+            yield from self._remarks(call.form, recipe)
+            if names := tuple(name for name in names if name not in self.trial.on_purpose):
                 yield from self._evidence(call, result, names, recipe)
                 return
             self.trial.examined += ["numbers", *(["mask"] if role else [])]
@@ -389,9 +395,11 @@ class _Module(Examination):
                 return next(filter(None, earlier), hit)
         return self.search(alike[0], frames)
 
-    def _remarks(self, form: Form | None, frame: Frame) -> Iterator[Finding]:
+    def _remarks(self, form: Form | None, recipe: Recipe) -> Iterator[Finding]:
         """What is a matter of convention."""
+        frame = recipe.frame
         yield from self.remarks_on_mask(form)
+        yield from (Finding(name) for name in self.trial.on_purpose & {recipe.scaling})
         if frame.pattern is CAUSAL and not self.meant.causal:
             yield Finding("causal_inside")
         if frame.pattern is None and self.meant.causal is None and "mask" not in self.subject.accepts:
@@ -404,7 +412,8 @@ class _Module(Examination):
         frame, place = recipe.frame, LAYOUTS[self.layout]
         is_of_pattern = not {"causal_open", *WRONG_PATTERNS}.isdisjoint(frame.names)
         pattern = CAUSAL if is_of_pattern else frame.pattern
-        right = Recipe(recipe.reading, replace(frame, turns=frame.mended, pattern=pattern, blind="nan"))
+        mended = replace(frame, turns=frame.mended, pattern=pattern, blind="nan")
+        right = Recipe(recipe.reading, mended, scaling=self.scaling)
 
         def case(each: _Call) -> Iterator[Case]:
             with contextlib.suppress(RuntimeError):
@@ -418,7 +427,7 @@ class _Module(Examination):
 
     def _odd(self, call: _Call, result: Output, frames: list[Frame]) -> Finding:
         """No known mistake: something else where all parameters are read and tokens have no order."""
-        found = heads.outputs(self.readings[0], call.tensors, call.mask, frames[0], [0, 1])
+        found = heads.outputs(self.readings[0], call.tensors, call.mask, frames[0], most=1)
         known = [(names, LAYOUTS[self.layout](output)) for names, _, output in found]
         expected = known[0][1] if known else torch.empty(0)
         finding = oddity(Case(call.inputs, expected, lambda: known), result)
@@ -477,25 +486,46 @@ class _Module(Examination):
                 return
 
     def _dropped(self) -> Iterator[Finding]:
-        """A note: weights that are returned in training and whose rows do not sum to 1."""
-        inputs = {**self.call(*self.sizes[-1]).inputs}
+        """A note: weights that are returned in training, come second, and have rows that do not sum to 1."""
+        inputs, num_keys = {**self.call(*self.sizes[-1]).inputs}, self.sizes[-1][-1]
         inputs |= {"need_weights": True} if "need_weights" in self.subject.accepts else {}
-        before = self._row_sums(inputs)
-        self.module.train()
-        after = self._row_sums(inputs)
+        sums: list[Any] = []
+        for in_training in (False, True):
+            self.module.train(in_training)
+            with contextlib.suppress(CallFailed):
+                output = self.trial.call(self.subject.call, **inputs)
+                weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
+                if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
+                    sums.append(weights.detach().sum(dim=-1))
         self.module.eval()
-        if before is not None and after is not None and not torch.allclose(before, after, atol=1e-4):
-            yield Finding("weights_after_dropout", inputs, before, after)
+        if len(sums) == 2 and not torch.allclose(sums[0], sums[1], atol=1e-4):
+            yield Finding("weights_after_dropout", inputs, *sums)
 
-    def _row_sums(self, inputs: dict[str, Any]) -> Tensor | None:
-        """Of the weights, where they come second."""
-        num_keys = self.sizes[-1][-1]
+    def _cached(self) -> Iterator[Finding]:
+        """What the last token sees with a cache of those before it, where a call returns one."""
+        length = next(n for n in (3, 4) if n != self.num_heads)
+        whole: dict[str, Any] = {**self.call(1, length, length, digits=1).inputs}
+        tokens = {name: self._rows(x) for name, x in whole.items() if name in BY_POSITION[:3]}
+
+        def given(rows: slice, queries: int, keys: int) -> dict[str, Any]:
+            some = {name: LAYOUTS[self.layout](x[:, rows]) for name, x in tokens.items()}
+            return {**self.call(1, queries, keys).inputs, **some}
+
+        cache, last = Cache(self.module), given(END, 1, length)
+        first = given(slice(-1), length - 1, length - 1)
+        first |= {"use_cache": True} if "use_cache" in self.subject.accepts else {}
         with contextlib.suppress(CallFailed):
-            output = self.trial.call(self.subject.call, **inputs)
-            weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
-            if isinstance(weights, Tensor) and weights.shape[-2:] == (num_keys, num_keys):
-                return weights.detach().sum(dim=-1)
-        return None
+            cache.advance(self.trial.call(self.subject.call, **first), length - 1)
+        ways = {"": whole, "cache_hidden": last, "cached": {**last, "cache": cache.value}}
+        if "value" in tokens:  # keys in the order in which the new one comes first
+            ways["cache_order"] = {**whole, "key": LAYOUTS[self.layout](tokens["key"].roll(1, dims=1))}
+        outputs = {name: self.output(inputs) for name, inputs in ways.items()}
+        ends = {name: self._rows(x)[:, END] for name, x in outputs.items() if isinstance(x, Tensor)}
+        cached = ends.pop("cached", None) if cache.value is not None else None
+        name = next((name for name, end in ends.items() if same(cached, end)), None)
+        (self.trial.skipped if name is None else self.trial.examined).append("cache")
+        if name:
+            yield Finding(name, shown(last), ends.get(""), cached)
 
 
 def _rotary(turn: Turn) -> Turns:
@@ -505,11 +535,8 @@ def _rotary(turn: Turn) -> Turns:
 
 def _alibi(slopes: Tensor) -> Turns:
     """The farther a key is, the lower its score, by the slope of the head."""
-
-    def bias(queries: int, keys: int) -> Tensor:
-        return -slopes[:, None, None] * (torch.arange(queries)[:, None] - torch.arange(keys)).abs()
-
-    return unchanged, unchanged, bias
+    falling = -slopes[:, None, None]
+    return unchanged, unchanged, lambda n, m: falling * (torch.arange(n)[:, None] - torch.arange(m)).abs()
 
 
 def _turn(base: float, pairs: str, sign: int = 1) -> Turn:

@@ -64,23 +64,20 @@ def _normed(x: Tensor, weight: Tensor, eps: float, *stages: Any) -> Tensor:
     return result
 
 
-def rms_norm(batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None) -> Case:
-    """Weight · x / √(mean of x² over the features + eps), with an eps that counts."""
-    x, weight = samples((batch, num_tokens, size), (size,), digits=digits)
-    stages = (_RMS_CENTRES, _AXES, _ROOTS, _MEANS, _FACTORS, [("", 0.0)])
-    inputs = {"x": x, "weight": weight, "eps": eps}
-    return staged(inputs, partial(_normed, x, weight, eps), *stages, most=3)
-
-
 def layer_norm(
-    batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None, bias: bool = True
-) -> Case:
-    """Weight · (x - mean) / √(variance over the features + eps) + bias."""
+    batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None, bias: bool = True,
+    centres: Any = _LAYER_CENTRES, means: Any = _MEANS[:2],
+) -> Case:  # fmt: skip
+    """Weight · (x - mean) / √(variance over the features + eps) + bias, with an eps that counts."""
     x, weight, shift = samples((batch, num_tokens, size), (size,), (size,), digits=digits)
     inputs = {"x": x, "weight": weight} | ({"bias": shift} if bias else {}) | {"eps": eps}
-    shifts = [("", shift), ("layer_no_bias", 0 * shift)] if bias else [("", 0 * shift)]
-    stages = (_LAYER_CENTRES, _AXES, _ROOTS, _MEANS[:2], _FACTORS, shifts)
+    shifts = [("", shift), ("layer_no_bias", 0 * shift)] if bias else [("", 0.0)]
+    stages = (centres, _AXES, _ROOTS, means, _FACTORS, shifts)
     return staged(inputs, partial(_normed, x, weight, eps), *stages, most=3)
+
+
+# Weight · x / √(mean of x² over the features + eps).
+rms_norm = partial(layer_norm, bias=False, centres=_RMS_CENTRES, means=_MEANS)
 
 
 def is_norm(module: nn.Module) -> bool:
@@ -135,6 +132,5 @@ def _with_parameters(trial: Trial, kind: str) -> tuple[Subject, dict[str, Any]]:
 
     names = [name for name in (*RMS["eps"], "eps") if isinstance(getattr(own, name, None), float)]
     options: dict[str, Any] = {} if names else {"eps": 1e-6}
-    if kind == "layer_norm":
-        options["bias"] = len(parameters) == 2
+    options["bias"] = kind == "layer_norm" and len(parameters) == 2
     return Subject(trial, LAYER, norm), options

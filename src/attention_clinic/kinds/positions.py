@@ -36,22 +36,14 @@ def rotary(
     positions, signs = torch.tensor(places), (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
+        ("rotary_ignored", positions[:1].expand(len(positions))),  # a cache that forgets how far it was
     ]  # fmt: skip
 
     def turned(start: Tensor, sign: int, powers: Tensor, turn: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         return turn(x, sign * start.double()[:, None] / 1e4**powers)
 
-    def mistakes() -> Named:
-        """What positions, speeds, directions and pairs give that are mistaken, one or two at once."""
-        for names, chosen in choices(starts, signs, _speeds(size), _LAYOUTS, most=2):
-            yield names, turned(*chosen)
-        yield ("rotary_unturned",), x
-        for name, layout in _LAYOUTS[:3]:  # a cache of angles that forgets how far it was
-            first = positions[:1].expand(len(positions))
-            yield ("rotary_ignored", *filter(None, [name])), turned(first, 1, powers_of(size), layout)
-
     inputs = {"x": x, "positions": positions}
-    return Case(inputs, turned(positions, 1, powers_of(size), _rotate), mistakes)
+    return cases.staged(inputs, turned, starts, signs, _speeds(size), _LAYOUTS, most=2)
 
 
 def powers_of(size: int) -> Tensor:
@@ -118,6 +110,7 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("rotary_mixed", partial(_mixed, split=_neighbours, join=_woven, spread=_joined)),
     ("rotary_mixed", partial(_mixed, split=_halves, join=_joined, spread=_woven)),
     ("rotary_mirrored", partial(_rotate, sign=-1)),
+    ("rotary_unturned", lambda x, angles: x),
     ("rotary_cosine_only", lambda x, angles: x * _joined((angles.cos(), angles.cos())).float()),
     *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),
 ]

@@ -7,13 +7,15 @@ enough, the module has a function that yields findings.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from attention_clinic.arguments import ROLES, MaskSubject, Roles, Subject
-from attention_clinic.cases import Case, examine, has_right_shape
+from attention_clinic.cases import Case, Names, examine, has_right_shape
 from attention_clinic.diagnosis import FINDINGS, Diagnosis, Finding
 from attention_clinic.kinds import attention, decoder, functions, layers, masks, multi_head, norms, positions
 from attention_clinic.trial import Trial
@@ -65,14 +67,17 @@ def _by_cases(
     """
 
     def examine_candidate(trial: Trial) -> Iterator[Finding]:
-        def build_in(build: Callable[..., Case], *row: Any, **options: int) -> Case:
+        def build_in(build: Callable[..., Case], free: bool, *row: Any, **options: int) -> Case:
             case = build(*row, **options)
             hides = trial.meant.mask == "hides"
-            return case.seen_as(case.inputs, lambda x: ~x if hides and x.dtype == torch.bool else x)
+            seen = case.seen_as(case.inputs, lambda x: ~x if hides and x.dtype == torch.bool else x)
+            # A strict triangle that hides is likelier than an upper one that keeps, and is the same.
+            return replace(seen, mistakes=lambda: sorted(seen.mistakes(), key=_unlikely)) if free else seen
 
         subject_kind = MaskSubject if builders[0](*sizes[0]).expected.dtype == torch.bool else Subject
-        every = ((roles, builders), *also)
-        forms = [(names, partial(build_in, build)) for names, several in every for build in several]
+        is_free = trial.meant.mask in (None, "additive")
+        every = ((roles, builders, False), *((*each, is_free) for each in also))
+        forms = [(names, partial(build_in, build, free)) for names, some, free in every for build in some]
         tries = ((subject_kind(trial, names), names, build) for names, build in forms)
         fitting = (each for each in tries if has_right_shape(each[0], each[2](*sizes[0])))
         first = subject_kind(trial, roles), roles, forms[0][1]
@@ -80,8 +85,8 @@ def _by_cases(
         small_cases = [build(*row, **evidence_options) for row in evidence]
         for finding in examine(subject, [build(*row) for row in sizes], small_cases):
             # What True means in a mask of token ids is a convention; numbers to add are one in any mask.
-            free = names is not roles or finding.name == "causal_additive"
-            note = _CONVENTIONS.get(finding.name) if free and trial.meant.mask in (None, "additive") else None
+            free = is_free and (names is not roles or finding.name == "causal_additive")
+            note = _CONVENTIONS.get(finding.name) if free else None
             yield Finding(note) if note else finding
 
     return Kind(roles, examine_candidate, also=tuple(names for names, _ in also))
@@ -90,6 +95,11 @@ def _by_cases(
 _CONVENTIONS = {
     "mask_inverted": "mask_hides", "padding_inverted": "mask_hides", "causal_additive": "mask_additive",
 }  # fmt: skip
+
+
+def _unlikely(mistake: tuple[Names, Tensor]) -> tuple[int, bool]:
+    """Fewer mistakes beside conventions come first, then strict triangles, which hide or keep."""
+    return len({*mistake[0]} - _CONVENTIONS.keys()), "causal_upper" in mistake[0]
 
 
 _SPLIT_SIZES: dict[str, Any] = {
@@ -114,8 +124,9 @@ KINDS: dict[str, Kind] = {
                                sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
     "transpose_qkv": _by_cases(ROLES["transpose_qkv"], functions.split, **_SPLIT_SIZES),
     "transpose_output": _by_cases(ROLES["transpose_qkv"], functions.join, **_SPLIT_SIZES),
-    "repeat_kv": _by_cases(ROLES["repeat_kv"], functions.repeat_in_any_layout, sizes=[(2, 3, 5, 7, 2)],
-                           evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)], digits=1),
+    "repeat_kv": _by_cases(ROLES["repeat_kv"], partial(functions.repeat, any_layout=True), digits=1,
+                           sizes=[(2, 3, 5, 7, 2)],
+                           evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)]),
     "rotary": Kind(ROLES["rotary"], positions.diagnose_rotary, also=positions.ROTARY_FORMS),
     "sinusoidal": Kind(ROLES["sinusoidal"], positions.diagnose_sinusoidal, also=(ROLES["token_ids"],)),
     "alibi": _by_cases(ROLES["alibi"], positions.alibi, sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
