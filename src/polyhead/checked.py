@@ -245,15 +245,9 @@ def _alternatives(hint: Any) -> list[_Rule]:
         items = _alternatives(parts[0])
         each = " or ".join(item.description for item in items)
         description = f"{_with_article(kind.__name__.lower())}, each of it {each}"
-
-        def is_kind(v: Any) -> bool:
-            return (
-                isinstance(v, kind)
-                and type(v) is not str
-                and all(any(i.is_kind(x) for i in items) for x in v)
-            )
-
-        return [_Rule(is_kind, description)]
+        return [
+            _Rule(lambda v: isinstance(v, kind) and type(v) is not str and _all_of(v, items), description)
+        ]
     description = {bool: "True or False", type(None): "None"}.get(kind, _with_article(kind.__name__))
     return [_Rule(lambda v: isinstance(v, kind), description)]
 
@@ -262,13 +256,18 @@ def _with_article(noun: str) -> str:
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
 
 
+def _all_of(values: Iterable[Any], rules: list[_Rule]) -> bool:
+    return all(any(rule.is_kind(value) for rule in rules) for value in values)
+
+
 class _TensorRule(_Rule):
     """A tensor's dtype, and its dimensions in jaxtyping's grammar."""
 
     def __init__(self, annotation: Any) -> None:
         dtypes = {getattr(torch, name, None) for name in annotation.dtypes}
-        name = annotation.dtype.__name__
-        super().__init__(lambda v: isinstance(v, Tensor) and v.dtype in dtypes, name, self._fits)
+        super().__init__(
+            lambda v: isinstance(v, Tensor) and v.dtype in dtypes, annotation.dtype.__name__, self._fits
+        )
         self.dims = [dim.strip("{}") for dim in annotation.dim_str.split()]
         # The one name that takes any number of dimensions, as in "*batch length".
         self.variadic = next((i for i, dim in enumerate(self.dims) if dim.startswith(("*", "..."))), None)
