@@ -214,6 +214,8 @@ def test_a_chapter_asks_on_its_page(window: Browser, address: str) -> None:
     with visit(window, address, viewport={"width": 390, "height": 800}) as seen:
         page = seen.page
         page.goto("/book/zh-CN/03-many-heads.html")
+        assert page.locator("#polyglot-practice").count() == 1  # it waits for a first sign of the reader
+        page.keyboard.press("Shift")
         expect(page.locator(".polyglot-guess")).to_have_count(7)
         exercises = page.locator(".exercise.admonition")
         expect(exercises.locator(".polyglot-solve")).to_have_count(exercises.count())
