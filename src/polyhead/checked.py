@@ -234,7 +234,7 @@ def _alternatives(hint: Any) -> list[_Rule]:
     if kind is Literal:
         description = f"one of {', '.join(map(repr, parts))}"
         return [_Rule(lambda v: isinstance(v, type(parts[0])), description, lambda v, sizes: v in parts)]
-    if not isinstance(kind, type):
+    if kind is Any or not isinstance(kind, type):
         return [_Rule(lambda v: True, "anything")]
     if issubclass(kind, AbstractArray):
         return [_TensorRule(kind)]

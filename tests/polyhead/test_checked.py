@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import pytest
@@ -57,7 +57,8 @@ def takes(
     kind: Literal["post", "pre"] = "post",
     words: Sequence[str] = (),
     mixed: Sequence[int | str] = (),
-    things: list[Thing] | None = None,
+    things: list[Any] | None = None,
+    made: list[Thing] | None = None,
     table: Mapping[str, object] | None = None,
     anything: object = None,
     **options: Unpack[Options],
@@ -92,6 +93,7 @@ def test_what_is_right_passes():
         words=["a", "b"],
         mixed=[1, "a"],
         things=[1, None],
+        made=[()],
         table={},
         anything=takes,
         ratio=1,
@@ -152,6 +154,7 @@ EXACTLY = {
     "words must be a sequence, each of it a str, got list ['a', 1]": (lambda: takes(Q, words=["a", 1]), TypeError),
     "mixed must be a sequence, each of it an int or a str, got list [2.5]": (lambda: takes(Q, mixed=[2.5]), TypeError),
     "things must be a list, each of it anything or None, got int 5": (lambda: takes(Q, things=5), TypeError),
+    "made must be a list, each of it anything or None, got int 5": (lambda: takes(Q, made=5), TypeError),
     "kind must be one of 'post', 'pre', got str 'both'": (lambda: takes(Q, kind="both"), ValueError),
     "table must be a Mapping or None, got list []": (lambda: takes(Q, table=[]), TypeError),
     "ratio must be a number from 0 to 1, got str '0.1'": (lambda: takes(Q, ratio="0.1"), TypeError),

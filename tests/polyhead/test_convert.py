@@ -174,6 +174,10 @@ class OtherAttention(nn.Module):
     pass
 
 
+def named(name, module):
+    return type(name, (nn.Module,), {"__module__": module})()
+
+
 NONE_OF_THE_SEVEN = "copy_weights needs one of"
 REFUSED = [
     ("embed_dim", fused, lambda: fused(12), ValueError, "source's embed_dim 6", "12"),
@@ -190,6 +194,8 @@ REFUSED = [
     ("d2l before its first call", lambda: d2l(6, 3, 0.0), fused, ValueError, "source must have weights", "before its first call"),
     ("d2l of other inputs", d2l_of_other_inputs, fused, ValueError, "inputs of its num_hiddens = 6", "(4, 5, 6, 6)"),
     ("single head", lambda: SingleHeadAttention(6), fused, TypeError, NONE_OF_THE_SEVEN, "SingleHeadAttention"),
+    ("another library's class of that name", lambda: named("MultiHeadAttention", "keras"), fused, TypeError, NONE_OF_THE_SEVEN, "MultiHeadAttention"),
+    ("another class of d2l", lambda: named("MaskedAttention", "d2l.torch"), fused, TypeError, NONE_OF_THE_SEVEN, "MaskedAttention"),
     ("linear as target", fused, lambda: nn.Linear(6, 6), TypeError, NONE_OF_THE_SEVEN, "Linear"),
 ]  # fmt: skip
 

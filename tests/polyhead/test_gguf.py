@@ -178,6 +178,10 @@ def test_the_tokenizer_of_a_file(tmp_path: Path) -> None:
             {"change": lambda writer: setattr(writer.kv_data[0]["llama.block_count"], "value", 5)},
             "llama.block_count must be that of the tensors, 2, got 5",
         ),
+        (
+            {"change": lambda writer: writer.kv_data[0]["tokenizer.ggml.token_type"].value.pop()},
+            "zip() argument 2 is shorter than argument 1",
+        ),
         *(
             (
                 {"change": lambda writer, name=name: writer.add_tensor(name, np.ones(8, np.float32))},

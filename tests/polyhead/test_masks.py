@@ -125,7 +125,7 @@ def test_result_shares_no_memory_with_the_mask(shape):
 LENS = torch.tensor([1, 2])
 REFUSED = {
     "fewer keys than queries": (lambda: causal_mask(5, 3), "num_keys", "3"),
-    "too long": (lambda: padding_mask(torch.tensor([1, 7]), 5), "valid_lens", "7"),
+    "too long": (lambda: padding_mask(torch.tensor([0, 7]), 5), "valid_lens", "7"),
     "negative": (lambda: padding_mask(torch.tensor([[1, -2]]), 5), "valid_lens", "-2"),
     "no mask of rank 1": (lambda: to_torch_mha_masks(torch.ones(5).bool(), 2), "mask", "(5,)"),
     "other heads": (lambda: to_torch_mha_masks(torch.ones(2, 7, 3, 5).bool(), 11), "num_heads = 11", "(2, 7, 3, 5)"),

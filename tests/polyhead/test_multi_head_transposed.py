@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from hypothesis import given
@@ -65,3 +67,20 @@ def test_parameters_are_those_of_d2l():
     assert [name for name, _ in module.named_parameters()] == [f"W_{x}.weight" for x in "qkvo"]
     ours, theirs = both(bias=True)
     theirs.load_state_dict(ours.state_dict(), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: transpose_qkv(torch.ones(2, 3, 10), 4), "num_heads must divide X.shape[2] = 10, got 4"),
+        (lambda: transpose_output(torch.ones(6, 3, 10), 4), "num_heads must divide X.shape[0] = 6, got 4"),
+        (
+            lambda: TransposedMultiHeadAttention(10, 4, 0.0),
+            "num_heads must divide num_hiddens = 10, got 4",
+        ),
+    ],
+    ids=["split", "join", "module"],
+)
+def test_heads_that_do_not_divide_are_named(call, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        call()
