@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -221,7 +220,8 @@ def outputs(
     for names, chosen in choices(*stages, least=least, most=most):
         if "one_head" in names:  # of which head_dim and embed_dim are the same
             names = tuple(name for name in names if name != "model_root")
-        recipe = Recipe(reading, frame, **dict(ChainMap(*chosen)))
+        changes = {field: value for change in chosen for field, value in change.items()}
+        recipe = Recipe(reading, frame, **changes)
         with contextlib.suppress(RuntimeError):
             yield names, recipe, recipe.output(inputs, mask)
 

@@ -132,9 +132,8 @@ def _inputs(linears: list[Linear], output: Linear | None) -> Inputs:
     """What may be queries, keys and values: one layer for all, one for each, or one for each in each head."""
     widths = [each.weight.shape[1] for each in linears]
     inner = len(output.weight) if output else sum(widths) // 3
-    are_alike = len({each.weight.shape for each in linears}) == 1 and 3 * inner == sum(widths)
-    if len(linears) == 1 or (are_alike and len(linears) > 3 and len(linears) % 3 == 0):
-        yield from _cut(_beside(linears), inner)
+    if len(linears) == 1:
+        yield from _cut(linears[0], inner)
     elif len(linears) == 2 and output:
         for query, both in itertools.permutations(linears):
             yield from (((query, *parts), head_dim) for parts, head_dim in _cut(both, 0))
@@ -144,6 +143,14 @@ def _inputs(linears: list[Linear], output: Linear | None) -> Inputs:
             shared = [_repeated(each, inner // size) for each in linears]
             yield from ((order, size) for order in itertools.permutations(shared))
         yield from ((order, None) for order in itertools.permutations(linears))
+    elif len(linears) % 3 == 0 and 0 < 3 * inner == sum(widths):
+        heads = len(linears) // 3
+        by_head = [linears[i::3] for i in range(3)]
+        by_role = [linears[i : i + heads] for i in range(0, len(linears), heads)]
+        for groups in (by_head, by_role):
+            if all(len({each.weight.shape for each in group}) == 1 for group in groups):
+                layers = [_beside(group) for group in groups]
+                yield from ((order, widths[0]) for order in itertools.permutations(layers))
 
 
 def _cut(whole: Linear, num_queries: int) -> Inputs:

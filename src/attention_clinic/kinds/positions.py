@@ -36,8 +36,9 @@ def rotary(
     positions, signs = torch.tensor(places), (("", 1), ("rotary_sign", -1))
     starts = [
         ("", positions), ("rotary_from_one", positions + 1), ("rotary_ignored", torch.arange(len(positions))),
-        ("rotary_ignored", positions[:1].expand(len(positions))),  # a cache that forgets how far it was
     ]  # fmt: skip
+    # A cache of angles that forgets how far it was; at 0 nothing is turned.
+    starts += [("rotary_ignored", positions[:1].expand(len(positions)))] if places[0] else []
 
     def turned(start: Tensor, sign: int, powers: Tensor, turn: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         return turn(x, sign * start.double()[:, None] / 1e4**powers)
