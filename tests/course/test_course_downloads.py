@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_notebooks_ask_for_the_wheels_that_are_there(book: Book, site: Path) -> None:
     config = yaml.safe_load((book.root / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
     install = config["polyglot_install"]
-    lines = [*install["pip"], *install["pip_where"].values()]
+    lines = [*install["pip"], *(line for each in install["pip_where"].values() for line in each.values())]
     wheels = set(re.findall(r"{site}(\S+\.whl)", " ".join(lines)))
     assert wheels
     assert wheels <= {path.name for path in site.glob("*.whl")}

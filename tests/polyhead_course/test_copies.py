@@ -114,7 +114,7 @@ def test_students_get_neither_solutions_nor_outputs(notebook: NotebookNode) -> N
 
 
 def test_the_first_cell_finds_wheels_by_an_expression() -> None:
-    code = install_code("no_such_package", ["{wheels}x.whl"], 'Path.cwd().as_uri() + "/"')
+    code = install_code({"no_such_package": ["{wheels}x.whl"]}, 'Path.cwd().as_uri() + "/"')
     values: dict[str, object] = {}
     exec(code.partition("\nif ")[0], values)
     assert values["wheels"] == f"{Path.cwd().as_uri()}/"
@@ -122,11 +122,14 @@ def test_the_first_cell_finds_wheels_by_an_expression() -> None:
 
 
 def test_the_first_cell_installs_only_what_is_missing() -> None:
-    for package, expected in (
-        ("json", []),
-        ("no_such_package", ["install -q x.whl", "install -q --no-deps y==1"]),
+    lines, model = ["x.whl", "--no-deps y==1"], {"no_such_model": ["z"]}
+    for missing, expected in (
+        ({"json": lines}, []),
+        ({"no_such_package": lines}, ["install -q x.whl", "install -q --no-deps y==1"]),
+        # A chapter that needs more, where an earlier one has installed the rest.
+        ({"json": lines, **model}, ["install -q z"]),
     ):
-        code = TransformerManager().transform_cell(install_code(package, ["x.whl", "--no-deps y==1"]))
+        code = TransformerManager().transform_cell(install_code(missing))
         ran: list[str] = []
 
         class Shell:

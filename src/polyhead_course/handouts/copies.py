@@ -7,7 +7,7 @@ The site is built from the stored notebooks, and the tests compare these; the co
 import base64
 import copy
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import takewhile
 from typing import Any
@@ -136,15 +136,14 @@ def _directive(token: Token) -> list[str] | None:
     return [f"> {line}".rstrip() for line in (f"**{directive[2]}**", "", *body)]
 
 
-def install_code(package: str, arguments: Sequence[str], wheels: str = "") -> str:
-    """Return the code that installs a package where it is missing.
+def install_code(missing: Mapping[str, Sequence[str]], wheels: str = "") -> str:
+    """Return the code that installs packages where they are missing.
 
     Args:
-        package: The name by which it is imported.
-        arguments: What pip is given, a line each.
-        wheels: An expression for the address of the folder that the arguments call `{wheels}`.
+        missing: By the name by which a package is imported, the lines that pip is given where it is missing.
+        wheels: An expression for the address of the folder that the lines call `{wheels}`.
 
-    >>> print(install_code("polyhead", ["polyhead==0.1.0", "--no-deps d2l"]))
+    >>> print(install_code({"polyhead": ["polyhead==0.1.0", "--no-deps d2l"]}))
     import importlib.util
     <BLANKLINE>
     if importlib.util.find_spec('polyhead') is None:
@@ -153,8 +152,9 @@ def install_code(package: str, arguments: Sequence[str], wheels: str = "") -> st
     """
     lines = ["import importlib.util"]
     lines += ["from pathlib import Path", "", f"wheels = {wheels}"] if wheels else [""]
-    lines += [f"if importlib.util.find_spec({package!r}) is None:"]
-    lines += [f"    %pip install -q {each}" for each in arguments]
+    for package, arguments in missing.items():
+        lines += [f"if importlib.util.find_spec({package!r}) is None:"]
+        lines += [f"    %pip install -q {each}" for each in arguments]
     return "\n".join(lines)
 
 

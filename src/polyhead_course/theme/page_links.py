@@ -133,9 +133,11 @@ def _write_copies(app: Sphinx, pages: Pages, language: Language, path: Path) -> 
 
     settings = config.polyglot_install
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    more = [line for word, line in settings.get("pip_where", {}).items() if word in code]
-    pip = [line.format(site=site or "{wheels}") for line in (*settings.get("pip", []), *more)]
-    install = install_code(settings["import"], pip, "" if site else _BESIDE) if pip else ""
+    pip = [line.format(site=site or "{wheels}") for line in settings.get("pip", [])]
+    missing = {settings["import"]: pip} if pip else {}
+    for word, packages in settings.get("pip_where", {}).items():
+        missing |= {name: [line] for name, line in packages.items() if word in code}
+    install = install_code(missing, "" if site else _BESIDE) if missing else ""
     files = ", ".join(f"`{each}`" for each in re.findall(r"{wheels}(\S+?\.whl)", " ".join(pip)))
     about = translate(_ABOUT) % files if files else ""
     copies = [("Notebook", "", notebook, about)]
