@@ -114,7 +114,7 @@ def test_stopping_early_is_never_wrong_and_rows_do_not_mix(alpha, prompts, sides
 
 def test_a_prompt_s_search_ends_by_its_own_sequences():
     """Without a penalty -e^-r has rank r: the first prompt has one of 5, the second one of 1."""
-    best = _Best(2, 1, END, 0.0, torch.device("cpu"))
+    best = _Best(torch.zeros(2, 1, 0, dtype=torch.long), END, 0.0)
     best.offer(torch.zeros(2, 1, 1, dtype=torch.long), -torch.tensor([[5.0], [1.0]]).neg().exp())
     assert not best.can_improve(-torch.tensor([[3.0], [0.0]]).neg().exp(), 6)
     assert best.can_improve(-torch.tensor([[3.0], [2.0]]).neg().exp(), 6)

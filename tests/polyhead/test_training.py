@@ -22,7 +22,6 @@ from polyhead.training import (
     Progress,
     Recipe,
     _batch,
-    _gpus,
     _update,
     is_first_process,
     load,
@@ -427,7 +426,6 @@ def test_a_process_has_the_gpu_of_its_number_and_joins_its_group_once(monkeypatc
         assert joined == [kind]
     assert places == [torch.device("cuda", 3)] * 2
     assert ends == [group.destroy_process_group] * 2
-    assert [_gpus(torch.device(*place)) for place in (("cpu",), ("cuda",), ("cuda", 3))] == [[], [0], [3]]
 
 
 def test_the_first_process_is_number_0_or_the_only_one(monkeypatch):
