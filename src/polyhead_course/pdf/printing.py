@@ -7,6 +7,7 @@ import shutil
 import time
 import unicodedata
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from sphinx_polyglot.strings import translations
 # The first is the same engine without its window, and takes half the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _PAGE = re.compile(r"<!--page (.+?)-->")
+_NODE = re.compile(rb"node(\d{8})")
 _PASSES = 4
 _ORIGIN = "http://book.invalid/"  # no such host: `print_document` answers every request
 _SOLUTIONS = "solutions"
@@ -144,6 +146,7 @@ def print_document(browser: Browser, document: Document, site: Path, target: Pat
         page.goto(f"{_ORIGIN}{document.folder}")
         # A tagged PDF takes longer; the first pass only counts pages.
         data = page.pdf(prefer_css_page_size=True, print_background=True, tagged=attempt > 0)
+        data = _NODE.sub(partial(_renumbered, min(map(int, _NODE.findall(data)), default=0)), data)
         if attempt == 0:
             _check_fonts(data, document.language)
         with Pdf.open(io.BytesIO(data)) as pdf:
@@ -151,12 +154,19 @@ def print_document(browser: Browser, document: Document, site: Path, target: Pat
             if numbers == before:
                 page.close()
                 _add_bookmarks(pdf, document.parts)
+                for date in {"/CreationDate", "/ModDate"} & {*pdf.docinfo.keys()}:
+                    del pdf.docinfo[date]  # the same site, the same bytes
                 # Chromium leaves the structure, an object for each element, uncompressed: half of the file.
                 buffer = io.BytesIO()
-                pdf.save(buffer, object_stream_mode=ObjectStreamMode.generate)
+                pdf.save(buffer, object_stream_mode=ObjectStreamMode.generate, deterministic_id=True)
                 write_atomically(target, buffer.getvalue())
                 return len(pdf.pages)
     raise PrintError(f"{target}: the numbers of the pages do not settle")
+
+
+def _renumbered(first: int, found: re.Match[bytes]) -> bytes:
+    """Count elements from the first one of the document: the browser counts from its own start."""
+    return b"node%08d" % (int(found[1]) - first)
 
 
 def _numbers(pdf: Pdf) -> dict[str, int]:

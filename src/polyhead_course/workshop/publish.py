@@ -25,7 +25,8 @@ def publish(built: Path, files: Sequence[Path], site: Path) -> None:
     for folder in (copy, last):
         shutil.rmtree(folder, ignore_errors=True)
     try:
-        shutil.copytree(built, copy)
+        # That file is for Sphinx's next build, and differs from folder to folder.
+        shutil.copytree(built, copy, ignore=shutil.ignore_patterns(".buildinfo"))
         for file in files:
             shutil.copy2(file, copy)
     except OSError:  # a full disk

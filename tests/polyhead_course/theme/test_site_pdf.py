@@ -107,6 +107,13 @@ def test_the_cover_says_what_it_is(korean: Printed) -> None:
     assert korean.reader.trailer["/Root"]["/Lang"] == "ko"
 
 
+def test_nothing_in_it_tells_when_or_after_what_it_was_printed(korean: Printed) -> None:
+    """So the same site gives the same bytes, where the browser takes the same fonts."""
+    assert not {"/CreationDate", "/ModDate"} & {*(korean.reader.metadata or {})}
+    elements = [each for each in korean.reader.xref_objStm if "/ID" in (korean.reader.get_object(each) or ())]
+    assert min(str(korean.reader.get_object(each)["/ID"]) for each in elements) == "node00000000"
+
+
 def test_the_bookmarks_are_the_chapters_and_their_sections(korean: Printed) -> None:
     titles = [title for title, _ in korean.bookmarks()]
     assert titles == [each.text for part in korean.document.parts for each in part.headings]
