@@ -64,12 +64,18 @@ class _Job:
 
 @dataclass
 class _Plan:
-    """The notebooks to execute, those that need only their new text, and the runs of all."""
+    """Notebooks whose code changed, that the library alone made old, and whose text alone is new."""
 
     runs: Runs
     inputs: Inputs
-    execute: list[_Job] = field(default_factory=list)
+    changed: list[_Job] = field(default_factory=list)
+    older: list[_Job] = field(default_factory=list)
     write: list[_Job] = field(default_factory=list)
+
+    @property
+    def execute(self) -> list[_Job]:
+        """Those to execute: first what somebody has changed, and waits for."""
+        return self.changed + self.older
 
 
 def select(book: Book, names: Iterable[str]) -> list[tuple[str, str]]:
@@ -130,7 +136,7 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
             notebook = _read_valid(path) if path.suffix == ".ipynb" else None
             counts = [each.execution_count for each in ipynb.code_cells(notebook)] if notebook else []
             if notebook and (everything or None in counts):
-                plan.execute.append(_Job(f"{code}/{stem}", read_chapter(book, path), notebook, path, []))
+                plan.changed.append(_Job(f"{code}/{stem}", read_chapter(book, path), notebook, path, []))
             continue
         name, path = f"{code}/{stem}", book.notebooks_dir(code) / f"{stem}.ipynb"
         file = book.chapter_file(code, stem)
@@ -144,13 +150,13 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
         job = _Job(name, chapter, make_notebook(chapter, book.command("run")), path, lists)
         last = None if everything else _read_valid(path)
         if last is None or not carry_outputs(job.notebook, last):
-            plan.execute.append(job)
+            plan.changed.append(job)
             continue
         result = result_hash(job.notebook)
         if run is None or run.result != result or not verified.has(name, inputs):
             run = plan.runs.find(name, result, plan.inputs, lists)
         if run is None:
-            plan.execute.append(job)
+            plan.older.append(job)
             continue
         plan.runs.add(run)
         if ipynb.to_bytes(job.notebook) == stored:
@@ -223,7 +229,8 @@ async def _execute(book: Book, plan: _Plan, kernels: int, limit: float, report: 
 
     total = len(plan.execute)
     kernels = min(kernels, total)
-    report(f"executing {total} notebook{'s' * (total > 1)}, {kernels} at a time")
+    why = f"; {len(plan.older)} of them because of the library, last" if plan.older else ""
+    report(f"executing {total} notebook{'s' * (total > 1)}, {kernels} at a time{why}")
     gate = asyncio.Semaphore(kernels)
     done, failed = 0, False
 

@@ -55,6 +55,17 @@ def test_a_clone_executes_nothing_until_its_library_changes(
     assert make(edited) == (True, [])
 
 
+def test_what_was_edited_is_executed_before_what_the_library_made_old(
+    tiny: TinyBook, kernels: Kernels
+) -> None:
+    make(tiny)
+    tiny.edit(LIBRARY, "class Drawing", "class  Drawing")
+    tiny.edit("chapters/ko/01-one.md", "x * 7", "x * 8")
+    assert outdated(tiny.book) == ["ko/01-one", "en/01-one", "zh-TW/01-one", "zh-CN/01-one"]
+    lines = make(tiny)[1]
+    assert lines[0] == "executing 4 notebooks, 2 at a time; 3 of them because of the library, last"
+
+
 @pytest.mark.parametrize("content", [None, "", "[]", "3", '{"library": {'])
 def test_losing_what_this_machine_knows_changes_nothing(
     tiny: TinyBook, kernels: Kernels, content: str | None
