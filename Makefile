@@ -119,10 +119,10 @@ renew:                      ## write the newest versions of all that is needed i
 	@_build/renew/bin/pip --disable-pip-version-check install -q '.[book,test]'
 	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead-workshop | sed 's/+cpu//' >requirements.txt
 
-notebooks: $(MODEL)         ## execute the chapters that changed; ALL=1: all of them; LIMIT=60: seconds a cell may take
+notebooks: $(MODEL)         ## execute what changed; ONLY=ko/02-masks: of these chapters; ALL=1: all; LIMIT=60: seconds for a cell
 	@mkdir -p _build && touch _build/.begun
-	@$(RUN) -m polyhead_course.workshop.lock _build/.notebooks.lock $(RUN) -m polyglot_book notebooks $(if $(ALL),--all) $(if $(LIMIT),--limit $(LIMIT))
-	@find chapters src _config.yml _toc.yml -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared
+	@$(RUN) -m polyhead_course.workshop.lock _build/.notebooks.lock $(RUN) -m polyglot_book notebooks $(ONLY) $(if $(ALL),--all) $(if $(LIMIT),--limit $(LIMIT))
+	@$(if $(ONLY),,find chapters src _config.yml _toc.yml -type f -newer _build/.begun -not -name '*.pyc' | grep -q . || touch _build/.compared)
 
 translations: $(INSTALLED)  ## which cell of which language is current, stale or missing
 	@$(RUN) -m polyglot_book translations
@@ -130,8 +130,8 @@ translations: $(INSTALLED)  ## which cell of which language is current, stale or
 sync: $(INSTALLED)          ## copy English code cells, and what other languages lack, to them
 	@$(RUN) -m polyglot_book sync
 
-mark: $(INSTALLED)          ## record that a translation is up to date: CELL=ko/01-single-head#why-scale
-	@$(RUN) -m polyglot_book mark "$(CELL)"
+mark: $(INSTALLED)          ## record that a translation is up to date: CELL="ko/01-single-head#why-scale ko/02-masks"
+	@$(RUN) -m polyglot_book mark $(CELL)
 
 check: $(INSTALLED)         ## every check of the text and the notebooks, without executing anything
 	@$(RUN) -m polyglot_book check

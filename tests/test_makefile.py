@@ -290,6 +290,17 @@ def test_what_has_just_been_made_is_not_compared_again(project: Project, meanwhi
     assert any("polyglot_book outdated" in command for command in commands) == meanwhile
 
 
+def test_chapters_and_cells_are_named_one_or_several(project: Project) -> None:
+    project.make("site")
+    project.write("chapters/page", "second")
+    both = "ko/02-masks en/02-masks"
+    *_, notebooks, _, outdated = project.make("notebooks", "site", f"ONLY={both}")[2]
+    assert notebooks == f"python -m polyglot_book notebooks {both}"
+    assert outdated == "python -m polyglot_book outdated", "the others may still be old"
+    cells = "ko/02-masks#causal ko/01-single-head"
+    assert project.make("mark", f"CELL={cells}")[2] == [f"python -m polyglot_book mark {cells}"]
+
+
 def test_the_site_carries_the_library_of_today(project: Project) -> None:
     wheel = project.root / "_build/html/x.whl"
     project.make("site")

@@ -38,7 +38,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         form("--json", action="store_true", help="print JSON")
         form("--annotations", action="store_true", help="print annotations of GitHub's workflows")
     mark = commands.add_parser("mark", help="record that a translation is up to date")
-    mark.add_argument("cell", help="<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells")
+    text = "<lang>/<chapter>#<cell>, or <lang>/<chapter> for all of its cells"
+    mark.add_argument("cells", nargs="*", metavar="cell", help=text)
     for name, text in (("export", "write files for translators"), ("import", "read them again")):
         exchange = commands.add_parser(name, help=f"{text}: <folder>/<language>/<chapter>.po")
         exchange.add_argument("folder", nargs="?", type=Path, help="the folder (default: po)")
@@ -117,7 +118,8 @@ def _run(arguments: argparse.Namespace) -> bool:
         case "mark":
             from polyglot_book.translations import mark
 
-            mark(book, arguments.cell)
+            for cell in arguments.cells or [""]:
+                mark(book, cell)
         case "export" | "import":
             from polyglot_book.po import export_po, import_po
 

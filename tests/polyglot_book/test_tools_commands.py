@@ -59,6 +59,8 @@ def test_translations_fails_where_something_is_stale(
     assert run(tiny, "mark", "ko/01-one#why") == 0
     assert run(tiny, "sync") == 0
     assert capsys.readouterr().out == "chapters/ko/01-one.md#why: marked as up to date\n"
+    assert run(tiny, "mark", "zh-TW/01-one#why", "zh-CN/01-one") == 0
+    assert run(tiny, "translations") == 0
 
 
 def test_messages_name_the_commands_as_the_book_does(
@@ -77,6 +79,7 @@ def test_messages_name_the_commands_as_the_book_does(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["mark"], "which cell?"),
         (["mark", "ko/01-one#nothing"], "no such cell"),
         (["notebooks", "nothing"], "no such chapter"),
     ],
