@@ -215,9 +215,12 @@ def _compare(expected: NotebookNode, actual: NotebookNode) -> Iterator[_Finding]
     )
     if list(cells) != list(others) and cells.keys() == others.keys():
         yield "", "its cells are in another order than the chapter's", _AGAIN
-    for cell_id in {**cells, **others}:
-        if cells.get(cell_id) != others.get(cell_id):
-            yield cell_id, "it differs from the chapter's cell", f"edit the chapter, then {_AGAIN}"
+    differ = [each for each in {**cells, **others} if cells.get(each) != others.get(each)]
+    remedy = f"edit the chapter, then {_AGAIN}"
+    if len(differ) == 1:
+        yield differ[0], "it differs from the chapter's cell", remedy
+    elif differ:
+        yield "", f"{len(differ)} cells differ from the chapter's: {', '.join(differ)}", remedy
 
 
 def _outputs(notebook: NotebookNode, book: Book) -> Iterator[_Finding]:

@@ -59,8 +59,7 @@ def executed(tiny: TinyBook) -> TinyBook:
         (lambda cells: cells[0].update(source="# 다른"), "title", "it differs from the chapter's cell"),
         (lambda cells: cells[1].update(source="x = 5"), "setup", "it differs from the chapter's cell"),
         (lambda cells: cells[0].update(metadata={}), "title", "it differs from the chapter's cell"),
-        (lambda cells: cells[2].update(id="other"), "why", "it differs from the chapter's cell"),
-        (lambda cells: cells[2].update(id="other"), "other", "it differs from the chapter's cell"),
+        (lambda cells: cells[2].update(id="other"), "", "2 cells differ from the chapter's: why, other"),
         (lambda cells: cells.insert(0, cells.pop(2)), "", "its cells are in another order"),
     ],
 )  # fmt: skip
