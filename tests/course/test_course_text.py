@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_book_violates_nothing(book: Book) -> None:
     violations = check_book(book)
-    assert violations == [], "\n" + "\n".join(map(str, violations))
+    assert violations == [], "\n" + "\n".join(book.in_own_words(str(each)) for each in violations)
 
 
 def test_every_language_has_the_same_chapters_in_the_same_order(book: Book) -> None:
@@ -37,10 +37,11 @@ def test_every_language_has_the_same_chapters_in_the_same_order(book: Book) -> N
 def test_chapters_end_with_exercises_summary_and_sources(book: Book) -> None:
     for path in (ROOT / "chapters" / book.reference.code).glob("[0-9]*.md"):
         text = path.read_text(encoding="utf-8")
-        assert text.count(":class: exercise") >= 3, path.name
-        assert "checks." in text, path.name
+        exercises = text.count(":class: exercise")
+        assert exercises >= 3, f"{path.name} has {exercises} exercises; write three or more"
+        assert "checks." in text, f"{path.name}: no exercise has a check"
         ids = re.findall(r'^\+\+\+ \{"id": "([^"]+)"', text, flags=re.M)
-        assert ids[-2:] == ["summary", "sources"], path.name
+        assert ids[-2:] == ["summary", "sources"], f"{path.name} ends with {ids[-2:]}"
 
 
 def test_reading_times_are_the_same_everywhere(book: Book) -> None:
@@ -50,13 +51,16 @@ def test_reading_times_are_the_same_everywhere(book: Book) -> None:
     told = {(code, stem): chapter.metadata.get("minutes") for (code, stem), chapter in chapters.items()}
     for stem in {stem for _, stem in chapters if stem[0].isdigit()}:
         minutes = told[book.reference.code, stem]
-        assert isinstance(minutes, int), stem
+        assert isinstance(minutes, int), f"{stem}: no `minutes` in the front matter"
         for code in book.languages:
-            assert told[code, stem] == minutes, (code, stem)
-            assert re.search(rf"(?<!\d){minutes}(?!\d)", chapters[code, stem].cells[0].source), (code, stem)
-            (line,) = re.findall(rf"\({stem}\.ipynb\)(.*)", chapters[code, "index"].by_id["contents"].source)
-            assert re.match(rf"\D+{minutes}\D", line), (code, stem)
-        assert re.search(rf"/{stem}\.ipynb\) \| {minutes} \|", readme), stem
+            file, told_here = f"chapters/{code}/{stem}.md", told[code, stem]
+            assert told_here == minutes, f"{file}: minutes: {told_here}, {minutes} in the reference"
+            first = chapters[code, stem].cells[0].source
+            assert re.search(rf"(?<!\d){minutes}(?!\d)", first), f"{file}: its first cell lacks {minutes}"
+            contents = chapters[code, "index"].by_id["contents"].source
+            lines = re.findall(rf"\({stem}\.ipynb\)(\D+{minutes}\D.*)", contents)
+            assert len(lines) == 1, f"chapters/{code}/index.md#contents: a line with {stem} and {minutes}"
+        assert re.search(rf"/{stem}\.ipynb\) \| {minutes} \|", readme), f"README.md: {stem}, {minutes}"
 
 
 def test_the_citation_is_that_of_the_project(book: Book) -> None:
@@ -82,19 +86,19 @@ def test_comments_in_code_give_shapes_only(book: Book) -> None:
         for token in tokenize.generate_tokens(io.StringIO(cell.source).readline)
         if token.type == tokenize.COMMENT and not shape.fullmatch(token.string.removeprefix("#").strip())
     ]
-    assert told == []
+    assert told == [], "\n" + "\n".join(told)
 
 
 def test_code_fits_into_the_column_beside_both_bars(book: Book) -> None:
     wide = [
-        f"{chapter.file}#{cell.id}: {line.strip()}"
+        f"{chapter.file}#{cell.id}: {len(line)} characters, at most 82: {line.strip()}"
         for chapter in read_all(book)[0].values()
         for cell in chapter.cells
         if cell.kind == "code"
         for line in cell.source.splitlines()
         if len(line) > 82
     ]
-    assert wide == []
+    assert wide == [], "\n" + "\n".join(wide)
 
 
 def test_requirements_pin_what_the_project_needs() -> None:
