@@ -113,11 +113,13 @@ links: $(INSTALLED)         ## check every link to another site
 	@.venv/bin/jupyter-book build . --path-output _build/links --builder custom --custom-builder linkcheck \
 		-W --keep-going -q
 
-# The versions that pip installs without any pins; `+cpu` is the name of a build of torch, not of a version.
-renew:                      ## write the newest versions of all that is needed into requirements.txt
-	@rm -rf _build/renew && $(PYTHON) -m venv _build/renew
-	@_build/renew/bin/pip --disable-pip-version-check install -q '.[book,test]'
-	@_build/renew/bin/pip freeze --all --exclude pip --exclude wheel --exclude polyhead-workshop | sed 's/+cpu//' >requirements.txt
+# The first line stays; `+cpu` names a build of torch, not a version; what its build for CUDA needs, other machines lack.
+renew: $(INSTALLED)         ## write the newest versions of all into requirements.txt; ONLY=torch: of this package
+	@mkdir -p _build && cp requirements.txt _build/renew.txt
+	@echo setuptools | .venv/bin/uv pip compile -q --python $(RUN) --no-annotate --no-header --extra book --extra test \
+		$(if $(ONLY),$(ONLY:%=--upgrade-package %),--upgrade) -o _build/renew.txt pyproject.toml -
+	@(sed '1!d' requirements.txt; sed -E -e 's/[+]cpu//' -e '/^(nvidia-|cuda-|triton=|wheel=)/d' _build/renew.txt) >_build/.renewed
+	@mv _build/.renewed requirements.txt
 
 notebooks: $(MODEL)         ## execute what changed; ONLY=ko/02-masks: of these chapters; ALL=1: all; LIMIT=60: seconds for a cell
 	@mkdir -p _build && touch _build/.begun

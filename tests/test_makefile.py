@@ -32,6 +32,9 @@ if "-m venv" in command:
     Path(".venv/bin").mkdir(parents=True)
     for name in ("python", "uv", "jupyter-book"):
         shutil.copy(sys.argv[0], Path(".venv/bin") / name)
+if "pip compile" in command:
+    new = "cuda-x==1\\nnvidia-x==1\\nsetuptools==1\\ntorch==2+cpu\\ntriton==3\\nwheel==1\\n"
+    Path(sys.argv[sys.argv.index("-o") + 1]).write_text(new)
 if " wheel " in command:
     folder = Path(sys.argv[sys.argv.index("-w") + 1])
     folder.mkdir(parents=True)
@@ -135,6 +138,15 @@ def test_the_environment_is_made_once_and_updated_when_a_requirement_changes(pro
         code, _, commands = project.make("environment")
         assert (code, bool(commands), new_environment(commands)) == (0, True, False)
         assert project.make("environment")[2] == []
+
+
+def test_new_versions_are_written_below_the_first_line_without_those_of_one_machine(project: Project) -> None:
+    project.write("requirements.txt", "# What this is.\ntorch==1\n")
+    for only, upgrade in (("", "--upgrade"), ("torch", "--upgrade-package torch")):
+        *_, command = project.make("renew", f"ONLY={only}")[2]
+        assert f" {upgrade} -o " in command
+        pins = (project.root / "requirements.txt").read_text()
+        assert pins == "# What this is.\nsetuptools==1\ntorch==2\n"
 
 
 def test_an_interrupted_installation_begins_anew(project: Project) -> None:
