@@ -165,27 +165,20 @@ def _flatten(parent: ET.Element) -> None:
 
 
 def _relative(path: str) -> str:
-    """Rewrite absolute commands as relative ones, and lines along an axis with one number.
+    """Rewrite absolute commands as relative ones.
 
     The numbers are decimal, since rounding errors of relative steps would add up.
     """
     position = start = (Decimal(0), Decimal(0))
-    commands = before = ""
+    commands = ""
     for command, x, y in _SEGMENT.findall(path):
         if command == "z":
-            commands, position, before = f"{commands}z", start, ""
+            commands, position = f"{commands}z", start
             continue
         dx, dy = Decimal(x) - position[0], Decimal(y) - position[1]
         position = (Decimal(x), Decimal(y))
-        if command == "M":
-            start = position
-        if command == "L" and not (dx and dy):
-            commands, before = commands + (f"v{_decimal(dy)}" if dy else f"h{_decimal(dx)}"), ""
-        else:
-            # A command that is repeated stands once.
-            sign = " " if command == before == "L" else command.lower()
-            commands += f"{sign}{_decimal(dx)} {_decimal(dy)}".replace(" -", "-")
-            before = command
+        start = position if command == "M" else start
+        commands += f"{command.lower()}{_decimal(dx)} {_decimal(dy)}".replace(" -", "-")
     return commands
 
 

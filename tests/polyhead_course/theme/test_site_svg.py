@@ -87,9 +87,9 @@ def _shrunk(inside: str) -> str:
 
 def test_numbers_are_rounded_and_straight_lines_short() -> None:
     short = _shrunk('<path d="M 1.23456 2 L 3.999 2 L 3.999 7.5 z" style="fill:red" />')
-    assert short == '<path d="m1.23 2h2.77v5.5z" style="fill:red" />'
+    assert short == '<path d="m1.23 2l2.77 0l0 5.5z" style="fill:red" />'
     curve = '<path d="M 1.26 2 L 3.999 2 L 5 4.44 L 6.01 3.95" style="stroke:red" />'
-    assert _shrunk(curve) == '<path d="m1.3 2h2.7l1 2.4 1-.4" style="stroke:red" />'
+    assert _shrunk(curve) == '<path d="m1.3 2l2.7 0l1 2.4l1-.4" style="stroke:red" />'
     assert _shrunk('<use x="1.26" y="-3.333" />') == '<use x="1.3" y="-3.3" />'
     assert 'x="1.2"' in _shrunk('<text x="1.2345">x</text>')
     assert 'transform="rotate(-90 1.2 5)"' in _shrunk('<text transform="rotate(-90 1.2345 5)">x</text>')
