@@ -96,6 +96,11 @@ def test_numbers_are_rounded_and_straight_lines_short() -> None:
     assert "transform" not in _shrunk('<text transform="rotate(-0 1.2345 5)">x</text>')
 
 
+def test_each_part_of_a_path_begins_where_the_part_before_began() -> None:
+    two = '<path d="M 1 0 L 2 0 L 2 1 z M 3 0 L 4 0 L 4 1 z" style="fill:red" />'
+    assert _shrunk(two) == '<path d="m1 0l1 0l0 1zm2 0l1 0l0 1z" style="fill:red" />'
+
+
 def test_relative_paths_do_not_drift() -> None:
     corners = [(round(0.1 * step, 2), round(7.07 * step % 10, 2)) for step in range(1, 200)]
     lines = " ".join(f"{'L' if number else 'M'} {x} {y}" for number, (x, y) in enumerate(corners))
