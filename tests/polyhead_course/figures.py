@@ -174,9 +174,10 @@ def style(element: ET.Element) -> str:
 def shapes(element: ET.Element) -> list[Shape]:
     found = []
     for path in element.iter(f"{SVG}path"):
-        corners = [Point(float(x), float(y)) for x, y in PAIR.findall(path.get("d", ""))]
         fill = FILL.search(path.get("style", ""))
-        found.append(Shape(corners, fill[1] if fill else "#000000"))
+        for outline in path.get("d", "").split("M")[1:]:
+            corners = [Point(float(x), float(y)) for x, y in PAIR.findall(outline)]
+            found.append(Shape(corners, fill[1] if fill else "#000000"))
     return found
 
 

@@ -17,6 +17,7 @@ from polyhead_course.words.language import LANGUAGES, text
 from tests.polyhead_course.figures import (
     FIGURES,
     Point,
+    Shape,
     all_boxes,
     arrows,
     axes_of,
@@ -141,8 +142,17 @@ def test_each_sublayer_reads_every_line_above_it_and_adds_one_that_does_not_end(
 def test_each_head_reads_all_of_x_fills_its_columns_and_meets_its_block_of_rows():
     drawing = plots.concat_blocks(num_tokens=2, num_heads=3, head_dim=5)
     (axes,) = axes_of(drawing)
-    blocks = [shape for shape in shapes(axes) if shape.fill in (*_FACES, _PLAIN) and len(shape.corners) < 13]
-    side = blocks[0].size.x / 15  # the first is X, 2 × 15
+    drawn = [
+        [shape for shape in shapes(group) if shape.fill in (*_FACES, _PLAIN) and len(shape.corners) < 13]
+        for group in parts(axes, "patch")
+    ]
+    # Each group is a block of cells.
+    blocks = [
+        Shape([corner for each in cells for corner in each.corners], cells[0].fill)
+        for cells in drawn
+        if cells
+    ]
+    side = drawn[0][0].size.x
     sizes = [(block.fill, round(block.size.x / side), round(block.size.y / side)) for block in blocks]
     faces = _FACES[:3]
     columns, rows = [(face, 5, 2) for face in faces], [(face, 15, 5) for face in faces]

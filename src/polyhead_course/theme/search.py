@@ -4,9 +4,9 @@ An index is the text of the sections, and what is known of readers' words: which
 nothing. `static/ranking.js` splits texts and queries in one way, and finds the sections that answer.
 """
 
-import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ class Section:
 
 
 def write_indexes(app: Sphinx) -> None:
-    """Write the index of each language with a changed page; all pages must have been written."""
+    """Write the index of each language; all pages must have been written."""
     site, pages = Path(app.outdir), Pages.from_config(app.config)
     uris: dict[str, list[str]] = {}
     for docname in sorted(app.env.found_docs):
@@ -63,11 +63,11 @@ def write_indexes(app: Sphinx) -> None:
         language = pages.language_of(docname) if docname not in pages.shared else None
         code = language.code if language else _NO_LANGUAGE
         uris.setdefault(code, []).append(app.builder.get_target_uri(docname))
-    (site / "search").mkdir(exist_ok=True)
-    for old in set((site / "search").glob("*.json")) - {site / "search" / f"{code}.json" for code in uris}:
-        old.unlink()
+    folder = site / "search"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     for code, of_code in uris.items():
-        _write_index(site, of_code, site / "search" / f"{code}.json")
+        _write_index(site, of_code, folder / f"{code}.json")
 
 
 def sections(html: str) -> Iterator[Section]:
@@ -109,31 +109,26 @@ def _text(element: LexborNode) -> str:
 
 
 def _write_index(site: Path, uris: Iterable[str], target: Path) -> None:
-    """Write an index, unless it is up to date."""
-    sources = [Path(__file__), _HERE / "formulas.py", _TERMS, _SEARCH, *sorted(_ASKED.iterdir())]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
-    for uri in uris:
-        digest.update(f"{uri}\n".encode() + hashlib.sha256((site / uri).read_bytes()).digest())
-    start = f'{{"made_from":"{digest.hexdigest()}",'
-    if target.is_file() and target.read_text(encoding="utf-8").startswith(start):
-        return
     pages = []
     for uri in uris:
         parts = list(sections((site / uri).read_text(encoding="utf-8")))[::-1]
         absolute = [(*astuple(each)[:3], [urljoin(uri, link) for link in each.links]) for each in parts]
         pages.append({"uri": uri, "sections": absolute})
     index = {"pages": pages, **(_vocabulary(target.stem) if target.stem != _NO_LANGUAGE else {})}
-    text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
-    target.write_text(start + text[1:], encoding="utf-8")
+    target.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 
 def _vocabulary(language: str) -> Any:
     """Read what is known of readers' words; the forms of a term are all that `terms.yml` has of it."""
-    terms, known = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (_TERMS, _SEARCH))
+    terms, known = _read(_TERMS), _read(_SEARCH)
     for key, term in terms["terms"].items():
         forms = [form for code, form in term.items() if code not in ("avoid", "gloss", "means")]
         forms += [form for avoided in term.get("avoid", {}).values() for form in avoided]
         known["same"][key] = [*dict.fromkeys([*forms, *known["same"].get(key, [])])]
     for path in _ASKED.glob(f"{language}.yml"):
-        known["asked"] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        known["asked"] = _read(path)
     return known
+
+
+def _read(path: Path) -> Any:
+    return yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))

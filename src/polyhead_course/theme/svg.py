@@ -5,7 +5,6 @@ It has the page's font, and the page's style sheet gives it the page's colours.
 
 import re
 from decimal import Decimal
-from itertools import combinations, groupby
 from xml.etree import ElementTree as ET
 
 from polyhead_course.theme.dark import on_dark
@@ -21,7 +20,6 @@ _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _NUMERIC = {"d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "points", "transform"}
 _ZERO_ROTATION = re.compile(r"rotate\(-?0(\.0*)?[\s,)][^)]*\)?")
 _COMMAND = re.compile(r"\s*([A-Za-z])\s*")
-_VERTEX = re.compile(r"([ML])(\S+?) ([^\sMLz]+)")
 _SEGMENT = re.compile(r"([MLz])(?:([-.\d]+) ([-.\d]+))?")
 # A path of straight lines; one that ends where it likes, such as a curve of many steps.
 _STRAIGHT, _OPEN = re.compile(r"[-MLz. \d]*L[-MLz. \d]*"), re.compile(r"[-MLe.\s\d]*L[-MLe.\s\d]*")
@@ -125,8 +123,8 @@ def _rename_ids(root: ET.Element, prefix: str) -> None:
 def shrink(root: ET.Element) -> None:
     """Make an element smaller without a visible change.
 
-    Numbers are rounded to hundredths of a pixel, places of points, words and curves to tenths; paths are
-    merged, and what has no effect is removed.
+    Numbers are rounded to hundredths of a pixel, places of points, words and curves to tenths, and what has
+    no effect is removed.
     """
     for element in root.iter():
         digits = 1 if element.tag in ("use", "text") or _OPEN.fullmatch(element.get("d", "")) else 2
@@ -138,8 +136,6 @@ def shrink(root: ET.Element) -> None:
         if _ZERO_ROTATION.fullmatch(element.get("transform", "")):
             del element.attrib["transform"]
     _flatten(root)
-    for parent in list(root.iter()):
-        _merge_paths(parent)
     for element in root.iter("path"):
         if _STRAIGHT.fullmatch(element.get("d", "")):
             element.set("d", _relative(element.attrib["d"]))
@@ -168,87 +164,21 @@ def _flatten(parent: ET.Element) -> None:
     parent[:] = children
 
 
-def _merge_paths(parent: ET.Element) -> None:
-    """Merge neighbouring lines of one style, and polygons that do not overlap."""
-    children: list[ET.Element] = []
-    for are_polygons, neighbours in groupby(parent, _is_polygon):
-        run = list(neighbours)
-        if are_polygons:
-            run = [
-                each
-                for (style, _), same in groupby(run, _look)
-                for each in (_joined([*same]) if _UNPAINTED.search(style) else same)
-            ]
-            if not _overlap([_box(each) for each in run]):
-                looks: dict[tuple[str, str], list[ET.Element]] = {}
-                for path in run:
-                    looks.setdefault(_look(path), []).append(path)
-                run = [each for paths in looks.values() for each in _joined(paths)]
-        children.extend(run)
-    parent[:] = children
-
-
-def _look(path: ET.Element) -> tuple[str, str]:
-    return path.get("style", ""), path.get("clip-path", "")
-
-
-def _joined(paths: list[ET.Element]) -> list[ET.Element]:
-    """Return the first path, with the lines of all."""
-    paths[0].set("d", "".join(each.attrib["d"] for each in paths))
-    return paths[:1]
-
-
-def _is_polygon(element: ET.Element) -> bool:
-    """Whether an element is a path of straight lines, opaque, and without other attributes."""
-    return (
-        element.tag == "path"
-        and element.attrib.keys() <= {"d", "style", "clip-path"}
-        and "opacity" not in element.get("style", "")
-        and _STRAIGHT.fullmatch(element.get("d", "")) is not None
-    )
-
-
-_Box = tuple[float, float, float, float]
-
-
-def _box(path: ET.Element) -> _Box:
-    """Return the left, top, right and bottom of a path."""
-    vertices = [(float(x), float(y)) for _, x, y in _VERTEX.findall(path.attrib["d"])]
-    xs, ys = zip(*vertices, strict=True)
-    return min(xs), min(ys), max(xs), max(ys)
-
-
-def _overlap(boxes: list[_Box]) -> bool:
-    """Whether any two boxes overlap by more than rounding."""
-    return any(
-        min(one[2], other[2]) - max(one[0], other[0]) > 0.02
-        and min(one[3], other[3]) - max(one[1], other[1]) > 0.02
-        for one, other in combinations(boxes, 2)
-    )
-
-
 def _relative(path: str) -> str:
-    """Rewrite absolute commands as relative ones, and lines along an axis with one number.
+    """Rewrite absolute commands as relative ones.
 
     The numbers are decimal, since rounding errors of relative steps would add up.
     """
     position = start = (Decimal(0), Decimal(0))
-    commands = before = ""
+    commands = ""
     for command, x, y in _SEGMENT.findall(path):
         if command == "z":
-            commands, position, before = f"{commands}z", start, ""
+            commands, position = f"{commands}z", start
             continue
         dx, dy = Decimal(x) - position[0], Decimal(y) - position[1]
         position = (Decimal(x), Decimal(y))
-        if command == "M":
-            start = position
-        if command == "L" and not (dx and dy):
-            commands, before = commands + (f"v{_decimal(dy)}" if dy else f"h{_decimal(dx)}"), ""
-        else:
-            # A command that is repeated stands once.
-            sign = " " if command == before == "L" else command.lower()
-            commands += f"{sign}{_decimal(dx)} {_decimal(dy)}".replace(" -", "-")
-            before = command
+        start = position if command == "M" else start
+        commands += f"{command.lower()}{_decimal(dx)} {_decimal(dy)}".replace(" -", "-")
     return commands
 
 

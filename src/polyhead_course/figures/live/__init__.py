@@ -5,7 +5,7 @@
 from polyhead_course.figures.live.atlas import atlas
 from polyhead_course.figures.live.bugs import bugs
 from polyhead_course.figures.live.explorable import Explorable
-from polyhead_course.figures.live.given import (
+from polyhead_course.figures.live.computed_in_page import (
     cache, clocks, hull, path, reach, speculative, stacks, two_heads,
 )
 from polyhead_course.figures.live.mask import mask

@@ -1,16 +1,19 @@
 """Grids of cells: every matrix and every mask in a figure is one."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
 
 from polyhead_course.figures.plots.drawing import FIXED_INK, FIXED_PAPER, GREY
 
+_SQUARE = Path.unit_rectangle()
 HEAD_COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fbb4c4", "#d9d9a0", "#c7b299", "#cccccc")
 
 
@@ -42,14 +45,12 @@ def add_grid(
     axes = figure.add_axes((left, 1 - top - height * cell, width * cell, height * cell))
     axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
-    for (row, column), face in np.ndenumerate(faces):
-        square = Rectangle((column, row), 1, 1, facecolor=face, edgecolor=edge, linewidth=line)
-        axes.add_patch(square).set_clip_on(False)
-        if cell_texts is not None:
-            red, green, blue = to_rgb(face)
-            ink = FIXED_PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.52 else FIXED_INK
-            content = format(cell_texts[row, column], number_format)
-            axes.text(column + 0.5, row + 0.5, content, ha="center", va="center", color=ink)
+    add_cells(axes, faces, edgecolor=edge, linewidth=line, clip_on=False)
+    for (row, column), content in () if cell_texts is None else np.ndenumerate(cell_texts):
+        red, green, blue = to_rgb(str(faces[row, column]))
+        ink = FIXED_PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.52 else FIXED_INK
+        label = format(content, number_format)
+        axes.text(column + 0.5, row + 0.5, label, ha="center", va="center", color=ink)
     if rows:
         axes.set_yticks(np.arange(height) + 0.5, rows)
     if columns:
@@ -60,6 +61,16 @@ def add_grid(
             tick.set(rotation=turn, ha="left", va="center" if turn > 45 else "bottom", rotation_mode="anchor")
     axes.tick_params(length=0, pad=4)
     return axes
+
+
+def add_cells(
+    axes: Axes, faces: np.ndarray, at: tuple[float, float] = (0.0, 0.0), side: float = 1.0, **look: Any
+) -> None:
+    """Add cells, the first with its corner `at` a point; one path for each colour keeps the SVG small."""
+    for face in dict.fromkeys(faces.flat):
+        squares = np.argwhere(faces == face)[:, None, ::-1] + np.array(_SQUARE.vertices)
+        paths = (Path(np.array(at) + side * square, _SQUARE.codes) for square in squares)
+        axes.add_patch(PathPatch(Path.make_compound_path(*paths), facecolor=face, **look))
 
 
 def matrix_colours(matrix: np.ndarray, highest: int | float | None = None) -> np.ndarray:

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
+from matplotlib.patches import Circle, FancyBboxPatch
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.boxes import Point, arrow, box, canvas
 from polyhead_course.figures.plots.drawing import FIXED_INK, FIXED_PAPER, GREY, INK, ORANGE, plot
+from polyhead_course.figures.plots.grid import add_cells
 from polyhead_course.figures.plots.scripts import subscript, superscript
 from polyhead_course.words.language import text
 
@@ -150,16 +151,10 @@ def _add_matrix(
     axes: Axes, at: Point, shape: tuple[int, int], side: float, faces: Sequence[str], *, stacked: bool = False
 ) -> None:
     """Add a matrix from its upper left corner: equal blocks of columns, or of rows if stacked, as cells."""
-    (x, y), (rows, columns) = at, shape
-    width, height = columns * side, rows * side
-    for number, face in enumerate(faces):
-        share = number / len(faces)
-        corner = (x, y + share * height) if stacked else (x + share * width, y)
-        size = (width, height / len(faces)) if stacked else (width / len(faces), height)
-        axes.add_patch(Rectangle(corner, *size, facecolor=face, edgecolor="none", zorder=2))
-    upright = [[(x + i * side, y), (x + i * side, y + height)] for i in range(columns + 1)]
-    level = [[(x, y + i * side), (x + width, y + i * side)] for i in range(rows + 1)]
-    axes.add_collection(LineCollection(upright + level, colors=FIXED_PAPER, linewidths=0.5, zorder=3))
+    rows, columns = shape
+    blocks = np.repeat(faces, (rows if stacked else columns) // len(faces))
+    cells = np.broadcast_to(blocks[:, None] if stacked else blocks, shape)
+    add_cells(axes, cells, at, side, edgecolor=FIXED_PAPER, linewidth=0.5, zorder=2)
 
 
 def _add_note(axes: Axes, at: Point, words: str, size: float = 9.5, *, left: bool = False) -> None:

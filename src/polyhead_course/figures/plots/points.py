@@ -11,6 +11,8 @@ from matplotlib.patches import Circle, Polygon
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, plot, to_array
 from polyhead_course.words.language import text
 
+Room = tuple[float, float]
+
 
 def add_points(axes: Axes, points: np.ndarray, name: str, zorder: int = 3, **look: Any) -> None:
     """Add points, (num_points, 2), with the label `point.<name>`."""
@@ -33,6 +35,16 @@ def convex_hull(points: np.ndarray) -> np.ndarray:
     return corners
 
 
+def _plane(size: Room, corners: np.ndarray, shown: np.ndarray, low: Room, high: Room) -> tuple[Figure, Axes]:
+    """Create axes with a convex hull, and with room for the points shown: so much below, and above them."""
+    figure = Figure(figsize=size)
+    axes = figure.subplots()
+    axes.add_patch(Polygon(corners, facecolor=BLUE, alpha=0.15, edgecolor="none"))
+    (left, bottom), (right, top) = shown.min(axis=0) - low, shown.max(axis=0) + high
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+    return figure, axes
+
+
 @plot
 def weighted_sums(
     values: Array,
@@ -50,24 +62,18 @@ def weighted_sums(
     <polyhead_course.figures.plots.Drawing>
     """
     points, sums = to_array(values), to_array(outputs)
-    figure = Figure(figsize=(4.6, 3.8))
-    axes = figure.subplots()
-    axes.add_patch(Polygon(convex_hull(points), facecolor=BLUE, alpha=0.15, edgecolor="none"))
+    shown = points if wished is None else np.vstack((points, to_array(wished)))
+    figure, axes = _plane((4.6, 3.8), convex_hull(points), shown, low=(0.9, 0.6), high=(0.9, 0.7))
     for start, end in zip(points, sums, strict=True):
         axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": GREY, "linewidth": 1.2})
     add_points(axes, points, "value", s=55, color=BLUE)
     add_points(axes, sums, "output", s=65, color=ORANGE, marker="D")
-    shown = points
     if wished is not None:
-        wish = to_array(wished)
-        add_points(axes, wish[None], "wish", s=90, color=INK, marker="x", linewidth=2, zorder=4)
-        shown = np.vstack((points, wish))
+        add_points(axes, shown[-1:], "wish", s=90, color=INK, marker="x", linewidth=2, zorder=4)
     for label, point, output in zip(tokens, points, sums, strict=True):
         below = output[1] > point[1]  # where its arrow does not go
         axes.annotate(label, point, xytext=(0, -9 if below else 8), textcoords="offset points",
                       ha="center", va="top" if below else "bottom")  # fmt: skip
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    axes.set(xlim=(low[0] - 0.9, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.7))
     axes.set(**{f"{axis}label": text(name) for axis, name in zip("xy", axis_names, strict=False)})
     axes.legend(loc="center left", bbox_to_anchor=(0, 1.06), ncol=3, columnspacing=0.8)
     return figure
@@ -86,9 +92,8 @@ def wish_and_hull(values: Array, wish: Array, tokens: Sequence[str]) -> Figure:
     points, target = to_array(values), to_array(wish)
     corners = convex_hull(points)
     nearest = np.round(_nearest(corners, target), 4)
-    figure = Figure(figsize=(4.4, 3.4))
-    axes = figure.subplots()
-    axes.add_patch(Polygon(corners, facecolor=BLUE, alpha=0.15, edgecolor="none"))
+    shown = np.vstack([points, target])
+    figure, axes = _plane((4.4, 3.4), corners, shown, low=(0.4, 0.6), high=(0.9, 0.5))
     axes.plot(*zip(nearest, target, strict=True), color=GREY, linestyle=":", linewidth=1.6, zorder=2)
     distinct = np.unique(points, axis=0)
     add_points(axes, distinct, "value", s=55, color=BLUE)
@@ -97,9 +102,6 @@ def wish_and_hull(values: Array, wish: Array, tokens: Sequence[str]) -> Figure:
     for value in distinct:
         names = [token for token, point in zip(tokens, points, strict=True) if (point == value).all()]
         axes.annotate(", ".join(names), value, xytext=(9, -3), textcoords="offset points", va="top")
-    shown = np.vstack([points, target])
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    axes.set(xlim=(low[0] - 0.4, high[0] + 0.9), ylim=(low[1] - 0.6, high[1] + 0.5))
     axes.set(xlabel=text("axis.red"), ylabel=text("axis.blue"))
     axes.legend(loc="center left", bbox_to_anchor=(0, 1.08), ncol=3, columnspacing=0.8)
     return figure

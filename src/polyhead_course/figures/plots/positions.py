@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Arc, Circle
+from matplotlib.patches import Arc, Circle, Rectangle
 
 from polyhead.checked import Size
 from polyhead_course.figures.plots.charts import chart
@@ -31,8 +31,8 @@ def position_waves(table: Array) -> Figure:
     rows, columns = matrix.shape
     figure = inch_figure()
     axes = add_grid(figure, signed_colours(matrix, 1 / 1.44), cell=0.16)  # 1 is darker than elsewhere
-    for square in axes.patches:  # so many are a wave only without lines between them
-        square.set(edgecolor=square.get_facecolor(), linewidth=0.3)
+    for cells in axes.patches:  # so many are a wave only without lines between them
+        cells.set(edgecolor=cells.get_facecolor(), linewidth=0.3)
     axes.set_xticks(np.arange(0, columns, 2) + 0.5, [str(i) for i in range(0, columns, 2)])
     axes.set_yticks(np.arange(0, rows, 4) + 0.5, [str(i) for i in range(0, rows, 4)])
     axes.set(xlabel=text("axis.dimension"), ylabel=text("axis.position"))
@@ -131,10 +131,11 @@ def score_terms(panels: Mapping[str, Array]) -> Figure:
         matrix, (line, column) = to_array(panel), divmod(number, 3)
         size, faces = len(matrix), signed_colours(matrix)
         axes = add_grid(figure, faces, cell=1.3 / size, left=column * 1.48, top=line * 1.72)
-        for square in axes.patches:
-            square.set(linewidth=0.4, edgecolor=GREY)
+        for cells in axes.patches:
+            cells.set(linewidth=0.4, edgecolor=GREY)
         for query in range(2, size):
-            axes.patches[query * size + query - 2].set(edgecolor=INK, linewidth=1.5, zorder=3)
+            frame = Rectangle((query - 2, query), 1, 1, facecolor="none", edgecolor=INK, linewidth=1.5)
+            axes.add_patch(frame).set(zorder=3, clip_on=False)
         axes.set_title(text(f"panel.{name}"), loc="left", pad=4, color=INK)
     figure.axes[0].set(xlabel=text("axis.key_position"), ylabel=text("axis.query_position"))
     return figure
