@@ -19,7 +19,7 @@ from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
 from attention_clinic.trial import CallFailed, Trial
 
 # Found in a part, these say that it was not called as the layer calls it.
-_UNLIKE = FINDINGS["part"].keys() | FINDINGS["distance"].keys()
+_UNLIKE = {*FINDINGS["names"]["part"]} | FINDINGS["distance"].keys()
 _OPEN = {"causal_open", *WRONG_PATTERNS}
 
 
