@@ -298,12 +298,8 @@ class _Function(Examination):
             if fitting:
                 running[self.layout] = [*fitting[:3]]
                 mistakes[self.layout] = min(cases.distance(*self._tried(fitting[0], form)) for form in tries)
-        # What runs in several layouts is meant for the one in which it is right. With heads, only the numbers
-        # tell whether they are before or after the tokens.
-        layouts = [layout for layout in running if not mistakes[layout]] or [*running]
-        if layouts[:1] in (["heads"], ["joined"]):
-            layouts = sorted({*layouts[:1], "heads", "tokens"} & {*layouts}, key=mistakes.__getitem__)
-        self.layout = layouts[0] if layouts else "batch"
+        # What runs in several layouts is meant for the one in which it is right, or has the fewest mistakes.
+        self.layout = min(running, key=mistakes.__getitem__, default="batch")
         self.sizes = running.get(self.layout, self.sizes)
 
     def _tried(self, sizes: Sizes, form: Form | None) -> tuple[Any, Case]:
@@ -387,7 +383,7 @@ class _Function(Examination):
             mask = form.given(seen.expand(1, *sizes[1:3]), self.num_heads)
             inputs = {**self.case(sizes, form, 1).inputs, **mask}
             clean = self.output(inputs)
-            hidden = ~seen.reshape(-1, *[1] * (-1 - self.token_axis))
+            hidden = ~seen[:, None, None] if self.layout == "tokens" else ~seen[:, None]
             inputs["value"] = inputs["value"].masked_fill(hidden, torch.nan)
             leaked = self.output(inputs)
             if isinstance(clean, CallFailed) or isinstance(leaked, CallFailed):

@@ -247,7 +247,7 @@ def _cached(exam: Exam) -> list[str]:
     def first_new_moves(start: int, stop: int | None, length: int = length) -> bool:
         return exam.moves(start, stop, length, cached=cached)[0]
 
-    for size in (cached + 1, length)[: 2 - exam.decoder.last_alone]:
+    for size in [cached + 1] if exam.decoder.last_alone else [cached + 1, length]:
         if "causal_inverted" in seen or first_new_moves(cached - 1, cached, size):
             continue
         if first_new_moves(0, 1, size):
