@@ -111,9 +111,8 @@ class Subject(Binding):
     """
 
     def __init__(
-        self, trial: Trial, roles: Roles, function: Callable[..., Any] | None = None,
-        named: Set[str] = frozenset(),
-    ) -> None:  # fmt: skip
+        self, trial: Trial, roles: Roles, function: Any = None, named: Set[str] = frozenset()
+    ) -> None:
         """Bind the candidate's parameters, or those of `function`, to roles; see `Binding`."""
         self.trial = trial
         self.function = trial.candidate if function is None else function

@@ -69,6 +69,11 @@ def choices(
                 yield tuple(name for name, _ in chosen if name), [thing for _, thing in chosen]
 
 
+def by_name(*names: str) -> list[Option]:
+    """A stage of which the things are their names."""
+    return [(name, name) for name in names]
+
+
 def staged(
     inputs: Mapping[str, Any], compute: Callable[..., Tensor], *stages: Any, most: int | None = None
 ) -> Case:

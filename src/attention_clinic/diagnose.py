@@ -31,10 +31,17 @@ __all__ = ["KINDS", "assert_healthy", "diagnose"]
 
 @one_thread()
 def diagnose(
-    candidate: Any, kind: str | None = None, *, causal: bool | None = None, mask: str | None = None,
-    rope: str | None = None, residual: bool | None = None, ignore: Collection[str] = (),
-    seconds: float = SECONDS, wording: Wording = ENGLISH,
-) -> Diagnosis:  # fmt: skip
+    candidate: Any,
+    kind: str | None = None,
+    *,
+    causal: bool | None = None,
+    mask: str | None = None,
+    rope: str | None = None,
+    residual: bool | None = None,
+    ignore: Collection[str] = (),
+    seconds: float = SECONDS,
+    wording: Wording = ENGLISH,
+) -> Diagnosis:
     """Diagnose a piece of attention code by its behaviour alone.
 
     What the caller does not say is found out where it can be, and told in the notes.

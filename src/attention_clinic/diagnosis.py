@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 
-def tables(file: str) -> dict[str, dict[str, str]]:
+def tables(file: str) -> dict[str, dict[str, Any]]:
     """The tables of a TOML file of this package."""
     return tomllib.loads(resources.files(__package__).joinpath(file).read_text(encoding="utf-8"))
 

@@ -14,7 +14,7 @@ from attention_clinic.small import SmallDecoder, SmallLayer
 from polyhead.checked import checked
 from polyhead.transformer import DecoderOnly
 
-PLANTABLE: tuple[str, ...] = tuple(bug for bug in BUGS if bug not in FINDINGS["not_in_llama"])
+PLANTABLE: tuple[str, ...] = tuple(bug for bug in BUGS if bug not in FINDINGS["names"]["not_in_llama"])
 
 
 @checked

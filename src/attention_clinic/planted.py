@@ -5,7 +5,7 @@ import copy
 import functools
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from attention_clinic.adapter import DecoderAdapter
 from attention_clinic.diagnosis import FINDINGS
+from attention_clinic.kinds.attention import scale_of
 from attention_clinic.laws import LAWS, Deviation, gap, parity
 from attention_clinic.seeded import copied
 from attention_clinic.small import VOCAB_SIZE, SmallDecoder
@@ -141,20 +142,25 @@ Forms = Iterator[tuple[tuple[str, ...], nn.Module]]
 def _planted(twin: nn.Module, named: set[str]) -> Forms:
     """The twin with bugs that are planted together with those that are named already."""
     before = tuple(CLASSES[name] for name in CLASSES if name in named)
-    for names in (each for size in range(3) for each in itertools.combinations(FINDINGS["silent"], size)):
+    silent = FINDINGS["names"]["silent"]
+    for names in (each for size in range(3) for each in itertools.combinations(silent, size)):
         classes = (*(CLASSES[name] for name in names), *before)
         twin.__class__ = type("Ill", classes, {}) if classes else SmallDecoder
         yield names, twin
 
 
+_OF_QUERIES = ("causal_strict", "unscaled", "no_root", "scale_multiplied", "model_root")
+
+
 def _changed(twin: nn.Module, named: set[str]) -> Forms:
     """The twin, and copies with a mistake in the book's attention."""
     yield (), twin
-    for name in (each for each in _FACTORS if each not in named):
+    for name in (each for each in _OF_QUERIES if each not in named):
         changed = copy.deepcopy(twin)
         for part in (each for each in changed.modules() if isinstance(each, MultiHeadAttention)):
+            right, wrong = (scale_of(each, part.head_dim, part.embed_dim) for each in ("", name))
             for parameter in part.input_projection.parameters():
-                parameter.data[: part.num_heads * part.head_dim] *= _FACTORS[name](part)
+                parameter.data[: part.num_heads * part.head_dim] *= wrong / right
             if name == "causal_strict":
                 part.register_forward_pre_hook(_strict, with_kwargs=True)
         yield (name,), changed
@@ -165,13 +171,3 @@ def _strict(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict
     strict = causal_mask(args[0].shape[1]).tril(-1)
     mask = options.get("mask")
     return args, {**options, "mask": strict if mask is None else mask & strict}
-
-
-# What multiplies queries, and so scores.
-_FACTORS: dict[str, Callable[[MultiHeadAttention], float]] = {
-    "causal_strict": lambda _: 1.0,
-    "unscaled": lambda a: a.head_dim**0.5,
-    "no_root": lambda a: a.head_dim**-0.5,
-    "scale_multiplied": lambda a: float(a.head_dim),
-    "model_root": lambda a: (a.head_dim / a.embed_dim) ** 0.5,
-}

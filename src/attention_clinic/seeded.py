@@ -60,9 +60,12 @@ def around(function: Any) -> list[nn.Module]:
 
 
 def randomize(
-    module: nn.Module, seed: int = SEED, gain: float = 1.3, of_vectors: float = 0.65,
+    module: nn.Module,
+    seed: int = SEED,
+    gain: float = 1.3,
+    of_vectors: float = 0.65,
     chosen: Callable[[Tensor], bool] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Draw parameters, all or those chosen: a matrix makes what it multiplies `gain` times as large."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in filter(chosen or has_numbers, module.parameters()):

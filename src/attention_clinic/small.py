@@ -77,9 +77,14 @@ class SmallDecoder(nn.Module):
         return DecoderCache(self.num_layers)
 
     def forward(
-        self, token_ids: Tensor, mask: Tensor | None = None, cache: DecoderCache | None = None,
-        positions: Tensor | None = None, documents: Tensor | None = None, need_weights: bool = False,
-    ) -> Tensor | tuple[Tensor, list[Tensor]]:  # fmt: skip
+        self,
+        token_ids: Tensor,
+        mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+        positions: Tensor | None = None,
+        documents: Tensor | None = None,
+        need_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, list[Tensor]]:
         """Logits, (batch, length, vocab_size), and with `need_weights` the weights of each layer."""
         _, tokens = positions_and_mask(token_ids, mask, cache)  # which keys are no padding
         num_cached = 0 if cache is None else cache.length

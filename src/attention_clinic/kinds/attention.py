@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_clinic import cases
 from attention_clinic.arguments import ROLES, Subject
-from attention_clinic.cases import UNKNOWN, Case, Named, choices, distance, examine, fits, same, samples
+from attention_clinic.cases import Case, Named, by_name, choices, examine, fits, same, samples
 from attention_clinic.diagnosis import FINDINGS, Finding
 from attention_clinic.kinds import examination
 from attention_clinic.kinds.examination import CAUSAL, WRONG_PATTERNS, Examination, Form, Pattern, band, forms
@@ -19,10 +20,11 @@ from attention_clinic.kinds.modules import COUNTS, HEAD_DIMS, WIDTHS, declared
 from attention_clinic.trial import CallFailed, Trial
 from polyhead.functional import scaled_dot_product_attention
 
+Inputs = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 OTHERS = ROLES["attention"].keys() - {"query", "key", "value", "mask"}  # only their names can tell
 
 # The stages of the computation: what is right comes first, under no name.
-INPUTS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]] = {
+INPUTS: dict[str, Callable[[Tensor, Tensor, Tensor], Inputs]] = {
     "": lambda query, key, value: (query, key, value),
     "queries_keys_swapped": lambda query, key, value: (key, query, value),
     "values_are_keys": lambda query, key, value: (query, key, key),
@@ -34,6 +36,13 @@ SCALES: dict[str, Callable[[int], float]] = {
     "scale_multiplied": lambda size: size**0.5,
     "scaled_after": lambda size: 1.0,
 }
+
+
+def scale_of(name: str, head_dim: int, embed_dim: int) -> float:
+    """What the dot products are multiplied with: also with the root of the model's size."""
+    return SCALES.get(name, SCALES[""])(embed_dim if name == "model_root" else head_dim)
+
+
 HIDING: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "": lambda scores, mask: scores.masked_fill(~mask, -torch.inf),
     "mask_ignored": lambda scores, mask: scores,
@@ -53,27 +62,34 @@ WEIGHING: dict[str, Callable[[Tensor], Tensor]] = {
 _OTHER_PATTERNS = ("mask_ignored", "mask_inverted")  # of causality alone these are other patterns
 
 
-def weigh(scores: Tensor, mask: Tensor | None, hiding: str = "", weighing: str = "") -> Tensor:
-    """Weights of scores with these mistakes; without any they are right (NaN in a row that sees nothing)."""
+def hidings(mask: Tensor | None, pattern: Tensor | None = None) -> list[tuple[str, str]]:
+    """The stage of hiding: what may be wrong with a mask, or with a pattern if it is all that hides."""
+    if mask is None and pattern is None:
+        return by_name("")
+    return by_name(*(name for name in HIDING if mask is not None or name not in _OTHER_PATTERNS))
+
+
+def weigh(
+    scores: Tensor, mask: Tensor | None, hiding: str = "", weighing: str = "", pattern: Tensor | None = None
+) -> Tensor:
+    """Weights of scores with these mistakes; without any they are right (NaN in a row that sees nothing).
+
+    A pattern takes the place of a mask that is not there; else it hides, too, and rightly.
+    """
+    if mask is None:
+        mask, pattern = pattern, None
+    scores = scores if pattern is None else scores.masked_fill(~pattern, -torch.inf)
     if mask is None:
         return WEIGHING[weighing](scores)
     result = WEIGHING[weighing](HIDING[hiding](scores, mask))
     return result * mask if hiding == "mask_after" else result
 
 
-def hidings(mask: Tensor | None) -> Sequence[tuple[str, str]]:
-    """The stage of hiding; without a mask there is no mistake in it."""
-    return [("", "")] if mask is None else [(name, name) for name in HIDING]
-
-
-def mistakes(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, most: int = 3,
-    pattern: Tensor | None = None,
-) -> Named:  # fmt: skip
+def mistakes(inputs: Inputs, mask: Tensor | None, pattern: Tensor | None, most: int) -> Named:
     """What attention gives with up to `most` mistakes at once, the fewest first; a pattern hides, too."""
-    acting, hidden = (pattern, None) if mask is None else (mask, pattern)
-    ways = [each for each in hidings(acting) if mask is not None or each[0] not in _OTHER_PATTERNS]
-    stages = INPUTS.items(), SCALES.items(), ways, [(name, name) for name in WEIGHING]
+    query, key, value = inputs
+    acting = pattern if mask is None else mask
+    stages = INPUTS.items(), SCALES.items(), hidings(mask, pattern), by_name(*WEIGHING)
     for names, (order, scale, hiding, weighing) in choices(*stages, most=most):
         if "no_softmax" in names and hiding in ("mask_after", "mask_zero"):
             continue
@@ -82,11 +98,9 @@ def mistakes(
         q, k, v = order(query, key, value)
         scores = q @ k.mT * scale(query.shape[-1])
         v = v / query.shape[-1] ** 0.5 if "scaled_after" in names else v
-        if hidden is not None:
-            scores = scores.masked_fill(~hidden, -torch.inf)
         if weighing == "no_softmax" and not hiding and acting is not None:
             yield names, (scores * acting) @ v  # a hidden score as a weight of 0
-        yield names, weigh(scores, acting, hiding, weighing) @ v
+        yield names, weigh(scores, mask, hiding, weighing, pattern) @ v
 
 
 def visible(lead: tuple[int], queries: int, keys: int) -> Tensor:
@@ -105,12 +119,11 @@ def with_blind_rows(output: Tensor, mask: Tensor, value: Tensor) -> Iterator[Ten
 
 Patterns = Sequence[Pattern | None]  # None: every token sees every other
 NamedPatterns = dict[str, Pattern | None]
+Sizes = tuple[int, ...]
+Given = tuple[dict[str, Any], Tensor | None]  # the arguments, and the mask that acts
 
 
-def case_of(
-    inputs: Mapping[str, Any], mask: Tensor | None, right: Patterns = (None,),
-    wrong: NamedPatterns | None = None,
-) -> Case:  # fmt: skip
+def case_of(inputs: Mapping[str, Any], mask: Tensor | None, right: Patterns, wrong: NamedPatterns) -> Case:
     """Attention to these inputs with this mask, for which any of some patterns is right, others are wrong."""
     query, key, value = (inputs[name] for name in ("query", "key", "value"))
     queries, keys = query.shape[-2], key.shape[-2]
@@ -129,11 +142,11 @@ def case_of(
     def known_outputs() -> Named:
         for pattern in right:
             yield (), attention(pattern)
-        for name, pattern in (wrong or {}).items():
+        for name, pattern in wrong.items():
             for output in with_blind_rows(attention(pattern), both(pattern), value):
                 yield (name,), output
         for most, pattern in itertools.product((1, 3), right):
-            yield from mistakes(query, key, value, mask, most, seen(pattern))
+            yield from mistakes((query, key, value), mask, seen(pattern), most)
 
     return Case(inputs, attention(right[0]), known_outputs)
 
@@ -143,7 +156,7 @@ def case(batch: int, queries: int, keys: int, head_dim: int, value_dim: int, mas
     query, key, value = samples((batch, queries, head_dim), (batch, keys, head_dim), (batch, keys, value_dim))
     inputs = {"query": query, "key": key, "value": value}
     mask = visible((batch,), queries, keys) if masked else None
-    return case_of(inputs | ({} if mask is None else {"mask": mask}), mask)
+    return case_of(inputs | ({} if mask is None else {"mask": mask}), mask, [None], {})
 
 
 def blind_case() -> Case:
@@ -157,7 +170,7 @@ def blind_case() -> Case:
     expected, _ = scaled_dot_product_attention(query, key, value, mask)
 
     def known_outputs() -> Named:
-        for names, output in mistakes(query, key, value, mask, most=2):
+        for names, output in mistakes((query, key, value), mask, None, most=2):
             yield names, output
             for blinded in with_blind_rows(output, mask, key if "values_are_keys" in names else value):
                 yield names, blinded
@@ -195,20 +208,21 @@ class _Function(Examination):
         heads, width = (declared(trial.candidate, *names) for names in (COUNTS, WIDTHS))
         super().__init__(subject, trial.meant, num_heads=heads or 3)
         self.head_dim = declared(trial.candidate, *HEAD_DIMS) or (width or 0) // (heads or 1)
-        self.layouts = ["joined"] * bool(heads) + ["batch", "heads", "tokens", "single"]
+        self.layouts = [*(["joined"] if heads else []), "batch", "heads", "tokens", "single"]
         trial.kind_is_guessed |= bool(heads)  # sizes that do not fit are no mistake of the candidate
         subject.shape_of = lambda inputs: (*inputs["query"].shape[:-1], inputs["value"].shape[-1])
-        self.sizes: list[tuple[int, ...]] = [*SIZES]
-        self.right: Patterns = [None] * (not self.causal) + [CAUSAL] * (self.meant.causal is not False)
+        self.sizes: list[Sizes] = [*SIZES]
+        either: Patterns = [None] if self.meant.causal is False else [None, CAUSAL]
+        self.right = [CAUSAL] if self.causal else either
         # PyTorch's own function aligns the triangle so: a note, since with as many queries it is the same.
         self.wrong: NamedPatterns = {**WRONG_PATTERNS, "cache_upper_left": examination.upper_left}
         self.wrong |= {"causal_open": None} if self.causal else {}
 
-    def case(
-        self, sizes: tuple[int, ...], form: Form | None = None, digits: int | None = None,
-        right: Patterns | None = None, wrong: NamedPatterns | None = None, **options: Any,
-    ) -> Case:  # fmt: skip
+    def case(self, sizes: Sizes, form: Form | None = None, digits: int | None = None) -> Case:
         """Inputs of these sizes as the function wants them, what is right for them, and what is wrong."""
+        return self._case_of(*self._inputs(sizes, form, digits), self.right, self.wrong)
+
+    def _inputs(self, sizes: Sizes, form: Form | None = None, digits: int | None = None) -> Given:
         batch, queries, keys, head_dim, value_dim = sizes
         with_heads = self.layout in ("heads", *PLACES)
         if self.head_dim:
@@ -224,10 +238,14 @@ class _Function(Examination):
             given, mask = self.masked(visible((batch,), queries, keys), form)
             mask = mask[:, None] if with_heads else mask[0] if self.layout == "single" else mask
             inputs |= given
-        case = case_of(inputs | options, mask, right or self.right, wrong or self.wrong)
+        return inputs, mask
+
+    def _case_of(self, *given: Any) -> Case:
+        """See `case_of`; in this layout."""
+        case = case_of(*given)
         if (place := PLACES.get(self.layout)) is None:
             return case
-        turned = {role: place(inputs[role]) for role in ("query", "key", "value")}
+        turned = {role: place(case.inputs[role]) for role in ("query", "key", "value")}
         seen = case.seen_as({**case.inputs, **turned}, place)
         viewed = ("view_back",), case.expected.reshape(seen.expected.shape)
         return replace(seen, mistakes=lambda: itertools.chain([viewed], seen.mistakes()))
@@ -260,7 +278,7 @@ class _Function(Examination):
             yield from self._leaking(self.form)
         yield from self.remarks_on_mask(self.forms.get("mask"))
         if self._square and not self.causal and not self.needs_mask:
-            case = self.case(self._square, right=(CAUSAL,))
+            case = self._case_of(*self._inputs(self._square), [CAUSAL], {})
             if same(self.output(case.inputs), case.expected):
                 yield Finding("causal_inside")  # a token sees no later ones though nobody says so
 
@@ -268,9 +286,9 @@ class _Function(Examination):
 
     def _choose(self) -> None:
         """Find the layout and the sizes that run."""
-        every = [form for role in self.mask_roles for ways in forms(role, self.meant) for form in ways]
-        tries = every if self.needs_mask else [None]
-        running = dict[str, list[tuple[int, ...]]]()
+        masks = itertools.chain.from_iterable(forms(role, self.meant) for role in self.mask_roles)
+        tries: list[Form | None] = [*masks] if self.needs_mask else [None]
+        running = dict[str, list[Sizes]]()
         mistakes = dict[str, int]()
         for layout in self.layouts:
             self.layout = layout
@@ -279,16 +297,12 @@ class _Function(Examination):
             fitting = [each for each in self.sizes if any(fits(*self._tried(each, form)) for form in tries)]
             if fitting:
                 running[self.layout] = [*fitting[:3]]
-                mistakes[self.layout] = min(distance(*self._tried(fitting[0], form)) for form in tries)
-        # What runs in several layouts is meant for the one in which it is right. With heads, only the numbers
-        # tell whether they are before or after the tokens.
-        layouts = [layout for layout in running if not mistakes[layout]] or [*running]
-        if layouts[:1] in (["heads"], ["joined"]):
-            layouts = sorted({*layouts[:1], "heads", "tokens"} & {*layouts}, key=mistakes.__getitem__)
-        self.layout = layouts[0] if layouts else "batch"
+                mistakes[self.layout] = min(cases.distance(*self._tried(fitting[0], form)) for form in tries)
+        # What runs in several layouts is meant for the one in which it is right, or has the fewest mistakes.
+        self.layout = min(running, key=mistakes.__getitem__, default="batch")
         self.sizes = running.get(self.layout, self.sizes)
 
-    def _tried(self, sizes: tuple[int, ...], form: Form | None) -> tuple[Any, Case]:
+    def _tried(self, sizes: Sizes, form: Form | None) -> tuple[Any, Case]:
         case = self.case(sizes, form)
         return self.output(case.inputs), case
 
@@ -297,12 +311,12 @@ class _Function(Examination):
 
         Where it takes a mask for each sequence, it must be right with that, not with one for all alone.
         """
-        fewest, takes_each = UNKNOWN + 1, False
+        fewest, takes_each = cases.UNKNOWN + 1, False
         for form, case, result in self.answers(role, partial(self.case, self.sizes[0])):
             if takes_each and not form.is_each:
                 continue
             takes_each |= form.is_each
-            far = distance(result, case) if result.isfinite().all() else UNKNOWN
+            far = cases.distance(result, case) if result.isfinite().all() else cases.UNKNOWN
             if far < fewest:
                 fewest, self.forms[role] = far, form
             if far == 0:
@@ -316,7 +330,7 @@ class _Function(Examination):
         return -3 if self.layout == "tokens" else -2
 
     @property
-    def _square(self) -> tuple[int, ...] | None:
+    def _square(self) -> Sizes | None:
         """Sizes that run with as many keys as queries."""
         return next((sizes for sizes in self.sizes if sizes[1] == sizes[2]), None)
 
@@ -335,8 +349,8 @@ class _Function(Examination):
         }
         for role, (value, right, wrong) in options.items():
             if self._square and role in self.subject.accepts:
-                case = self.case(self._square, right=right, wrong=wrong, **{role: value})
-                yield from examine(self.subject, [case])
+                inputs, _ = self._inputs(self._square)
+                yield from examine(self.subject, [self._case_of({**inputs, role: value}, None, right, wrong)])
 
     def _blind(self, form: Form, has_mistakes: bool) -> Iterator[Finding]:
         """What a query gets that may attend to nothing, and whether gradients are numbers then."""
@@ -369,7 +383,7 @@ class _Function(Examination):
             mask = form.given(seen.expand(1, *sizes[1:3]), self.num_heads)
             inputs = {**self.case(sizes, form, 1).inputs, **mask}
             clean = self.output(inputs)
-            hidden = ~seen.reshape(-1, *[1] * (-1 - self.token_axis))
+            hidden = ~seen[:, None, None] if self.layout == "tokens" else ~seen[:, None]
             inputs["value"] = inputs["value"].masked_fill(hidden, torch.nan)
             leaked = self.output(inputs)
             if isinstance(clean, CallFailed) or isinstance(leaked, CallFailed):

@@ -124,9 +124,18 @@ def _examine(trial: Trial, reasons: Reasons) -> Iterator[Finding]:
     if awake is not decoder:
         trial.made = f"awakened({trial.made})"
     exam = Exam(trial, awake)
-    with evaluation_mode(exam.decoder.module), torch.no_grad():
-        limit = _only_short(exam)
-        yield from [limit] if limit else _findings(exam, reasons)
+    with evaluation_mode(exam.decoder.module), torch.no_grad(), contextlib.ExitStack() as stack:
+        if limit := _only_short(exam):
+            yield limit
+            return
+        if exam.broken("twice"):
+            with WithoutDropout():
+                name = "not_deterministic" if exam.broken("twice") else "dropout_in_eval"
+            yield exam.shown(name, "twice")
+            if name == "not_deterministic":
+                return
+            stack.enter_context(WithoutDropout())
+        yield from _lawful(exam, reasons)
 
 
 def _only_short(exam: Exam) -> Finding | None:
@@ -139,18 +148,6 @@ def _only_short(exam: Exam) -> Finding | None:
                 exam.decoder(exam.ids(4))
                 return replace(stop.finding, name="not_called")
     return None
-
-
-def _findings(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
-    if not exam.broken("twice"):
-        yield from _lawful(exam, reasons)
-        return
-    with WithoutDropout():
-        name = "not_deterministic" if exam.broken("twice") else "dropout_in_eval"
-    yield exam.shown(name, "twice")
-    if name == "dropout_in_eval":
-        with WithoutDropout():
-            yield from _lawful(exam, reasons)
 
 
 def _lawful(exam: Exam, reasons: Reasons) -> Iterator[Finding]:
@@ -250,7 +247,7 @@ def _cached(exam: Exam) -> list[str]:
     def first_new_moves(start: int, stop: int | None, length: int = length) -> bool:
         return exam.moves(start, stop, length, cached=cached)[0]
 
-    for size in (cached + 1, length)[: 2 - exam.decoder.last_alone]:
+    for size in [cached + 1] if exam.decoder.last_alone else [cached + 1, length]:
         if "causal_inverted" in seen or first_new_moves(cached - 1, cached, size):
             continue
         if first_new_moves(0, 1, size):

@@ -96,13 +96,14 @@ class Form:
 MASK_ROLES = ("mask", "valid_lens", "key_padding_mask")
 
 
-def forms(role: str, meant: Meant) -> Iterator[list[Form]]:
-    """The ways to hand over a mask in a role: lists of which the first that runs is the one to look at."""
+def forms(role: str, meant: Meant) -> Iterator[Form]:
+    """The ways to hand over a mask in a role; one as integers comes behind the same as truth values."""
     meanings = {"mask": (*MEANINGS,), "valid_lens": ("keeps",)}.get(role, ("hides", "keeps"))
     meanings = (meant.mask,) if meant.mask and role != "valid_lens" else meanings
     for meaning, shape in itertools.product(meanings, (*_ROWS, *KEYS) if role == "mask" else KEYS[:1]):
-        integers = [True] if role == "mask" and meaning != "additive" else []
-        yield [Form(role, meaning, shape, as_integers) for as_integers in (False, *integers)]
+        yield Form(role, meaning, shape)
+        if role == "mask" and meaning != "additive":
+            yield Form(role, meaning, shape, as_integers=True)
 
 
 Pattern = Callable[[int, int], Tensor]  # of so many queries and keys
@@ -185,17 +186,19 @@ class Examination:
         return form.given(acting, self.num_heads), acting
 
     def answers(self, role: str, build: Callable[..., AnyCase]) -> Iterator[tuple[Any, AnyCase, Tensor]]:
-        """Cases with a mask in each form that runs, or with none, and their results if the shape is right."""
-        known = [self.forms.get(role)] if role in self.forms or not role else []
-        for ways in [known] if known else forms(role, self.meant):
-            for form in ways:
-                case = build(form)
-                result = self.output(case.inputs)
-                if isinstance(result, CallFailed):
-                    continue
-                if fits(result, case):
-                    yield form, case, result
-                break
+        """Cases with a mask in each form that runs, or with none, and their results if the shape is right.
+
+        A mask of integers is tried where truth values stop the candidate.
+        """
+        known, runs = self.forms.get(role), False
+        for form in [known] if known or not role else forms(role, self.meant):
+            if form and form.as_integers and runs:
+                continue
+            case = build(form)
+            result = self.output(case.inputs)
+            runs = not isinstance(result, CallFailed)
+            if fits(result, case):
+                yield form, case, result
 
     # ---- findings
 

@@ -1,6 +1,7 @@
 """Functions of tensors: the softmax of scores, and heads in the batch, apart, joined or repeated."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject
-from attention_clinic.cases import Case, examine, samples, staged
+from attention_clinic.cases import Case, by_name, examine, samples, staged
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds.attention import WEIGHING, hidings, visible, weigh
 from attention_clinic.kinds.heads import JOINS, SPLITS
@@ -27,8 +28,7 @@ def softmax(
         "valid_lens": padding_mask(lens, keys).expand(batch, queries, keys),
     }.get(given or "")
     more = {} if given is None else {given: lens if given == "valid_lens" else mask}
-    ways = hidings(mask), [(name, name) for name in WEIGHING]
-    return staged({"scores": scores, **more}, partial(weigh, scores, mask), *ways)
+    return staged({"scores": scores, **more}, partial(weigh, scores, mask), hidings(mask), by_name(*WEIGHING))
 
 
 def diagnose_softmax(trial: Trial) -> Iterator[Finding]:
@@ -65,17 +65,20 @@ def join(batch: int, num_tokens: int, num_heads: int, head_dim: int, digits: int
 
 
 def repeat(
-    batch: int, num_kv_heads: int, num_tokens: int, head_dim: int, groups: int, digits: int | None = None,
-    any_layout: bool = False,
-) -> Case:  # fmt: skip
-    """Each head of keys or values serves `groups` neighbouring heads of queries.
-
-    Where tokens may come before heads, that cannot be told from repeated tokens behind heads.
-    """
+    batch: int, num_kv_heads: int, num_tokens: int, head_dim: int, groups: int, digits: int | None = None
+) -> Case:
+    """Each head of keys or values serves `groups` neighbouring heads of queries."""
     (x,) = samples((batch, num_kv_heads, num_tokens, head_dim), digits=digits)
     ways = [("", x.repeat_interleave(groups, dim=1)), ("kv_tiled", x.repeat(1, groups, 1, 1))]
+    return staged({"x": x, "groups": groups}, torch.clone, ways)
+
+
+def repeat_in_any_layout(*sizes: int, **options: int) -> Case:
+    """The same where tokens may come before heads: that cannot be told from repeated tokens behind heads."""
+    case = repeat(*sizes, **options)
+    x, groups = case.inputs.values()
     others = [("kv_axis", x.repeat_interleave(groups, dim=2)), ("kv_tiled", x.repeat(1, 1, groups, 1))]
-    return staged({"x": x, "groups": groups}, torch.clone, ways + others * any_layout)
+    return replace(case, mistakes=lambda: [*case.mistakes(), *(((name,), x) for name, x in others)])
 
 
 def latent(

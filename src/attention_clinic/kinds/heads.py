@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from attention_clinic.arguments import ROLES, Subject, signature
-from attention_clinic.cases import Case, Named, Names, choices, examine, samples
+from attention_clinic.cases import Case, Named, Names, by_name, choices, examine, samples
 from attention_clinic.diagnosis import Finding
-from attention_clinic.kinds.attention import HIDING, SCALES, WEIGHING, weigh
+from attention_clinic.kinds.attention import WEIGHING, Inputs, hidings, scale_of, weigh
 from attention_clinic.kinds.examination import Pattern
 from attention_clinic.kinds.modules import Reading, of_matrices
 from attention_clinic.trial import CallFailed, Trial
@@ -32,7 +32,6 @@ JOINS: dict[str, Join] = {
 }
 
 
-Inputs = tuple[Tensor, Tensor, Tensor]
 Turn = Callable[[Tensor], Tensor]
 
 
@@ -89,39 +88,61 @@ class Frame:
         """The pattern of so many tokens."""
         return self.pattern(queries, keys) if self.pattern is not None and queries == keys else None
 
+    def weights(self, scores: Tensor, mask: Tensor | None, hiding: str, weighing: str) -> Tensor:
+        """The weights of scores (batch, heads, queries, keys), with a mistake of each of two stages."""
+        if mask is not None and hiding == "mask_tiled":
+            folded = mask.expand(len(scores), *scores.shape[-2:]).repeat(scores.shape[1], 1, 1)
+            mask, hiding = torch.unflatten(folded, 0, (len(scores), -1)), ""
+        elif mask is not None:
+            mask = mask[:, None]
+        weights = weigh(scores, mask, hiding, weighing, self.seen(*scores.shape[-2:]))
+        if self.blind != "nan" and not weighing and hiding in ("", "mask_inverted"):
+            whole = 1 / scores.shape[-1] if self.blind == "uniform" else 0.0
+            weights = torch.where(weights.isnan().all(dim=-1, keepdim=True), whole, weights)
+        return weights
+
 
 PLAIN = Frame()
+
+# The stages of the computation: what is right comes first, under no name.
+_WOVEN = "entries_before_heads"
+# Into heads and back at once, since what a mistake is on the way in decides what the way back can be.
+_SPLITS: list[tuple[str, tuple[Split, Join]]] = [
+    ("", (SPLITS[""], JOINS[""])),
+    ("view", (SPLITS["view"], JOINS[""])),
+    ("view", (SPLITS["view"], JOINS["view_back"])),
+    ("view_back", (SPLITS[""], JOINS["view_back"])),
+    (_WOVEN, (SPLITS[_WOVEN], JOINS[""])),
+    (_WOVEN, (SPLITS[_WOVEN], JOINS[_WOVEN])),
+    ("across_heads", (lambda x, heads: torch.unflatten(x, -1, (heads, -1)), lambda x: x.flatten(2))),
+    ("one_head", (lambda x, heads: x[:, None], lambda x: x[:, 0])),
+    ("concat_axis", (SPLITS[""], lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1))),
+    ("concat_axis", (SPLITS[""], JOINS[_WOVEN])),
+]
+_SCALINGS = by_name("", "unscaled", "model_root", "no_root", "scale_multiplied", "scaled_after")
+# Which projection queries, keys and values go through.
+_SHARED = [
+    ("" if order == (0, 1, 2) else "shared_projection", order)
+    for order in ((0, 1, 2), (0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
+]
+# Heads of keys or values, once for each head of queries in a group.
+_GROUPS: list[tuple[str, Split]] = [
+    ("", lambda x, groups: x.repeat_interleave(groups, dim=1)),
+    ("kv_tiled", lambda x, groups: x.repeat(1, groups, 1, 1)),
+]
+_WEIGHING = by_name(*WEIGHING)
+_LAST = [("", True), ("no_output_projection", False)]  # whether there is an output projection
+_ORDERS = [("", False), ("batch_first", True)]  # whether tokens are (num_tokens, batch, embed_dim)
+RIGHT = ((SPLITS[""], JOINS[""]), "", (0, 1, 2), _GROUPS[0][1], "", "", True, False)  # of each stage
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A way to compute multi-head attention; the defaults are right, every other value is a mistake.
-
-    Attributes:
-        reading: The projections.
-        frame: What stands around.
-        split: Tokens into heads.
-        join: Heads into tokens.
-        scaling: How scores are scaled, a key of `SCALES` or "model_root".
-        projections: Which projection queries, keys and values go through.
-        repeat: Heads of keys or values, once for each head of queries in a group.
-        hiding: How the mask is applied, a key of `HIDING` or "mask_tiled".
-        weighing: How scores become weights, a key of `WEIGHING`.
-        projects_output: Whether there is an output projection.
-        batch_second: Whether tokens are (num_tokens, batch, embed_dim).
-    """
+    """A way to compute multi-head attention: of a reading, in a frame, with what is chosen in each stage."""
 
     reading: Reading
-    frame: Frame = PLAIN
-    split: Split = SPLITS[""]
-    join: Join = JOINS[""]
-    scaling: str = ""
-    projections: tuple[int, int, int] = (0, 1, 2)
-    repeat: Callable[[Tensor, int], Tensor] = lambda x, groups: x.repeat_interleave(groups, dim=1)
-    hiding: str = ""
-    weighing: str = ""
-    projects_output: bool = True
-    batch_second: bool = False
+    frame: Frame
+    chosen: Sequence[Any]
 
     def output(self, inputs: Inputs, mask: Tensor | None) -> Tensor:
         """What the recipe gives.
@@ -130,79 +151,24 @@ class Recipe:
             RuntimeError: the sizes do not allow its mistake.
         """
         reading, frame = self.reading, self.frame
-        tokens = [x.transpose(0, 1) if self.batch_second else x for x in frame.enter(inputs)]
+        (split, join), scaling, projections, repeat, hiding, weighing, projects, batch_second = self.chosen
+        tokens = [x.transpose(0, 1) if batch_second else x for x in frame.enter(inputs)]
         counts = (reading.num_heads, *[reading.num_kv_heads] * 2)
-        projected = [reading.project(number, x) for number, x in zip(self.projections, tokens, strict=True)]
+        projected = [reading.project(number, x) for number, x in zip(projections, tokens, strict=True)]
         query, key, value = (
-            self.split(reading.normed(number, x), count)
+            split(reading.normed(number, x), count)
             for number, (x, count) in enumerate(zip(projected, counts, strict=True))
         )
         query, key = reading.normed(0, query), reading.normed(1, key)
         turn_query, turn_key, bias = frame.turns
         query, key = turn_query(query), turn_key(key)
-        key, value = (self.repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
-        size = reading.widths[0] if self.scaling == "model_root" else reading.head_dim
-        scores = query @ key.mT * SCALES.get(self.scaling, SCALES[""])(size)
-        scores = scores if bias is unbiased else scores + bias(*scores.shape[-2:])
-        weights = self._weights(scores, mask)
-        output = self.join((weights / size**0.5 if self.scaling == "scaled_after" else weights) @ value)
-        output = reading.project(3, output) if self.projects_output else output
-        return frame.leave(output.transpose(0, 1) if self.batch_second else output, inputs)
-
-    def _weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        pattern, hiding = self.frame.seen(*scores.shape[-2:]), self.hiding
-        if mask is None:
-            mask, pattern = pattern, None
-        if mask is not None and hiding == "mask_tiled":
-            folded = mask.expand(len(scores), *scores.shape[-2:]).repeat(scores.shape[1], 1, 1)
-            mask, hiding = torch.unflatten(folded, 0, (len(scores), -1)), ""
-        elif mask is not None and mask.ndim == 3:
-            mask = mask[:, None]
-        scores = scores if pattern is None else scores.masked_fill(~pattern, -torch.inf)
-        weights = weigh(scores, mask, hiding, self.weighing)
-        if self.frame.blind != "nan" and not self.weighing and hiding in ("", "mask_inverted"):
-            whole = 1 / scores.shape[-1] if self.frame.blind == "uniform" else 0.0
-            weights = torch.where(weights.isnan().all(dim=-1, keepdim=True), whole, weights)
-        return weights
-
-
-Stage = list[tuple[str, dict[str, Any]]]  # names, "" where it is right, and what each changes in a recipe
-
-
-def _stage(field: str, names: Iterable[str]) -> Stage:
-    """A field of which the values are names."""
-    return [("", {}), *((name, {field: name}) for name in names if name)]
-
-
-# Into heads and back at once, since what a mistake is on the way in decides what the way back can be.
-_WOVEN = "entries_before_heads"
-_SPLITS: Stage = [
-    ("", {}),
-    ("view", {"split": SPLITS["view"]}),
-    ("view", {"split": SPLITS["view"], "join": JOINS["view_back"]}),
-    ("view_back", {"join": JOINS["view_back"]}),
-    (_WOVEN, {"split": SPLITS[_WOVEN]}),
-    (_WOVEN, {"split": SPLITS[_WOVEN], "join": JOINS[_WOVEN]}),
-    (
-        "across_heads",
-        {"split": lambda x, heads: torch.unflatten(x, -1, (heads, -1)), "join": lambda x: x.flatten(2)},
-    ),
-    ("one_head", {"split": lambda x, heads: x[:, None], "join": lambda x: x[:, 0]}),
-    ("concat_axis", {"join": lambda x: torch.cat(x.unbind(1), dim=0).reshape(len(x), x.shape[2], -1)}),
-    ("concat_axis", {"join": JOINS[_WOVEN]}),
-]
-_SCALINGS = _stage("scaling", ("unscaled", "model_root", "no_root", "scale_multiplied", "scaled_after"))
-_SHARED: Stage = [
-    ("" if order == (0, 1, 2) else "shared_projection", {"projections": order})
-    for order in ((0, 1, 2), (0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 1, 0))
-]
-_GROUPS: Stage = [("", {}), ("kv_tiled", {"repeat": lambda x, groups: x.repeat(1, groups, 1, 1)})]
-_HIDING = _stage("hiding", (*HIDING, "mask_tiled"))
-# Where causality is all that hides; without it, or inverted, it is another pattern.
-_HIDING_CAUSE = _stage("hiding", ("mask_after", "mask_added", "mask_zero"))
-_WEIGHING = _stage("weighing", WEIGHING)
-_LAST: Stage = [("", {}), ("no_output_projection", {"projects_output": False})]
-_ORDERS: Stage = [("", {}), ("batch_first", {"batch_second": True})]
+        key, value = (repeat(x, reading.num_heads // reading.num_kv_heads) for x in (key, value))
+        head_dim, (embed_dim, *_) = reading.head_dim, reading.widths
+        scores = query @ key.mT * scale_of(scaling, head_dim, embed_dim) + bias(query.shape[2], key.shape[2])
+        weights = frame.weights(scores, mask, hiding, weighing)
+        output = join((weights / head_dim**0.5 if scaling == "scaled_after" else weights) @ value)
+        output = reading.project(3, output) if projects else output
+        return frame.leave(output.transpose(0, 1) if batch_second else output, inputs)
 
 
 def outputs(
@@ -212,16 +178,15 @@ def outputs(
 
     They are the mistakes that such projections can have, and what hides: a mask, or a pattern alone.
     """
-    pattern = frame.seen(*(x.shape[1] for x in inputs[:2]))
-    stages = [_SPLITS, _SCALINGS, _SHARED]
-    stages += [_GROUPS] if reading.num_heads != reading.num_kv_heads else []
-    stages += [_HIDING] if mask is not None else [] if pattern is None else [_HIDING_CAUSE]
-    stages += [_WEIGHING, *([] if reading.output is None else [_LAST]), _ORDERS]
+    hiding = hidings(mask, frame.seen(*(x.shape[1] for x in inputs[:2])))
+    hiding += [] if mask is None else by_name("mask_tiled")
+    groups = _GROUPS if reading.num_heads != reading.num_kv_heads else _GROUPS[:1]
+    last = _LAST if reading.output else _LAST[:1]
+    stages = _SPLITS, _SCALINGS, _SHARED, groups, hiding, _WEIGHING, last, _ORDERS
     for names, chosen in choices(*stages, least=least, most=most):
         if "one_head" in names:  # of which head_dim and embed_dim are the same
             names = tuple(name for name in names if name != "model_root")
-        changes = {field: value for change in chosen for field, value in change.items()}
-        recipe = Recipe(reading, frame, **changes)
+        recipe = Recipe(reading, frame, chosen)
         with contextlib.suppress(RuntimeError):
             yield names, recipe, recipe.output(inputs, mask)
 

@@ -19,7 +19,7 @@ from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
 from attention_clinic.trial import CallFailed, Trial
 
 # Found in a part, these say that it was not called as the layer calls it.
-_UNLIKE = FINDINGS["part"].keys() | FINDINGS["distance"].keys()
+_UNLIKE = {*FINDINGS["names"]["part"]} | FINDINGS["distance"].keys()
 _OPEN = {"causal_open", *WRONG_PATTERNS}
 
 
@@ -109,7 +109,8 @@ def _residuals(steps: list[Step], x: Tensor, output: Tensor) -> Iterator[str]:
     if not norms:
         return
     before, after, normed = same(norms[0].input, x), same(output, norms[-1].output), [n.output for n in norms]
-    sums = [step.input for step in norms[before:]] + [output] * (before or not after)
+    sums = [step.input for step in (norms[1:] if before else norms)]
+    sums += [output] if before or not after else []
     streams = [x]
     for number, total in enumerate(sums):
         added = [*parts, *normed]

@@ -79,7 +79,10 @@ def window(length: int, window: int) -> Case:
     return _case({"length": length, "window": window}, whole.triu(1 - window) & whole.tril(), wrong)
 
 
-def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Tensor] = lambda m: m) -> Case:
+Shape = Callable[[Tensor], Tensor]
+
+
+def padding(lengths: tuple[int, ...], length: int, shape: Shape = lambda mask: mask) -> Case:
     """Only the first `lengths` keys of each sequence count."""
     lens = torch.tensor(lengths)
     right = padding_mask(lens, length)[:, 0]
@@ -89,9 +92,8 @@ def padding(lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Ten
 
 
 def padding_of_ids(
-    lengths: tuple[int, ...], length: int, shape: Callable[[Tensor], Tensor] = lambda m: m,
-    padding_id: int | None = None,
-) -> Case:  # fmt: skip
+    lengths: tuple[int, ...], length: int, shape: Shape, padding_id: int | None = None
+) -> Case:
     """The same from the token ids; padding is 0, or the second argument."""
     case = padding(lengths, length, shape)
     tokens = torch.arange(len(lengths) * length).reshape(-1, length) % 7 + 1
@@ -115,7 +117,7 @@ def documents(document_ids: tuple[int, ...], batch: bool = False) -> Case:
 
 # The shapes that a mask may have, apart from dimensions of size 1: of padding (batch, length), or with a row
 # for each query; of documents (length, length), (batch, length, length).
-_OF_PADDING: list[Callable[[Tensor], Tensor]] = [lambda m: m, lambda m: m[:, None].expand(-1, m.shape[1], -1)]
+_OF_PADDING: list[Shape] = [lambda m: m, lambda m: m[:, None].expand(-1, m.shape[1], -1)]
 PADDING_FORMS = [partial(padding, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS = [partial(padding_of_ids, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS_AND_ID: list[Callable[..., Case]] = [partial(each, padding_id=9) for each in PADDING_OF_IDS]

@@ -300,22 +300,22 @@ def build_module(trial: Trial) -> nn.Module | None:
     parameters = [p for p in signature(trial.candidate) or [] if p.kind is not p.VAR_POSITIONAL]
     grouped = any(_role(p.name) == "num_kv_heads" for p in parameters)
     width, heads, kv_heads = (24, 6, 2) if grouped else (12, 3, 3)
-    values = {"embed_dim": width, "num_heads": heads, "head_dim": 4, "output_dim": width, "dropout": 0.0}
-    values |= {"length": 64} | ({"num_kv_heads": kv_heads} if grouped else {})
-    config = SmallConfig(values | {"num_kv_heads": kv_heads, "bias": False, "dtype": torch.float32})
-    values["batch_first"] = True  # of a configuration it is not asked
+    config = SmallConfig(
+        embed_dim=width, num_heads=heads, head_dim=4, output_dim=width, dropout=0.0, length=64,
+        num_kv_heads=kv_heads, bias=False, dtype=torch.float32,
+    )  # fmt: skip
     required = {p.name for p in parameters if p.default is p.empty}
     is_class = isinstance(trial.candidate, type)
     filled = required if is_class and is_called_norm(trial.candidate) else {p.name for p in parameters}
     arguments: dict[str, Any] = {}
-    for parameter in parameters:
-        role, name = _role(parameter.name), parameter.name
-        if name not in filled:
-            continue
+    for name in (p.name for p in parameters if p.name in filled):
+        role = _role(name)
         if plain(name) in _CONFIG:
             arguments[name] = config
-        elif role in values or (role in config and name in required):
-            arguments[name] = values[role] if role in values else config[role]
+        elif role == "batch_first":  # of a configuration it is not asked
+            arguments[name] = True
+        elif role in config and (name in required or role not in ("bias", "dtype")):
+            arguments[name] = config[role]
     is_known = config in arguments.values() or len(arguments) >= min(2, len(parameters))
     if not is_class and (not is_known or required - {*arguments}):
         return None

@@ -16,9 +16,9 @@ from attention_clinic.arguments import ROLES, Subject
 from attention_clinic.cases import Case, Names, Output, is_all_nan, oddity, same, samples, smallest
 from attention_clinic.diagnosis import Finding
 from attention_clinic.kinds import heads, modules
-from attention_clinic.kinds.attention import visible
+from attention_clinic.kinds.attention import Inputs, visible
 from attention_clinic.kinds.examination import CAUSAL, FIRST, WRONG_PATTERNS, Examination, Form, forms
-from attention_clinic.kinds.heads import Frame, Inputs, Recipe, Turn, Turns, unchanged
+from attention_clinic.kinds.heads import Frame, Recipe, Turn, Turns, unchanged
 from attention_clinic.kinds.modules import evaluation_copy, norm_size, norms_of
 from attention_clinic.kinds.positions import PAIRS, alibi, angles_of, tables_of
 from attention_clinic.planted import right_form
@@ -138,7 +138,7 @@ class _Module(Examination):
         failures: list[CallFailed] = []
         wholes = [self.whole]
         if "mask" in self.required:
-            wholes += itertools.chain(*forms("mask", self.meant))
+            wholes += forms("mask", self.meant)
         tables = range(len(self._tables(1)))
         for self.layout, self.table, self.whole in product(("batch", "single"), tables, wholes):
             for self.takes_keys, sizes in tries if has_keys else tries[2:]:
@@ -354,7 +354,7 @@ class _Module(Examination):
                 odd = odd or (call, result)
                 continue
             names, recipe = match
-            yield from self._remarks(call.form, recipe)
+            yield from self._remarks(call.form, names, recipe.frame)
             if names := tuple(name for name in names if name not in self.trial.on_purpose):
                 yield from self._evidence(call, result, names, recipe)
                 return
@@ -382,7 +382,7 @@ class _Module(Examination):
         if self.twin is not None:
             right, *_ = self.twin(**answers[0][0].inputs)
             if same(answers[0][1], right):
-                return *answers[0], ((), Recipe(self.readings[0], frames[0]))
+                return *answers[0], ((), Recipe(self.readings[0], frames[0], heads.RIGHT))
         groups: dict[object, list[Answer]] = {}  # of forms with which the same mask acts
         for call, result in answers:
             acts_alike = call.form and (call.form.by_keys, call.form.is_each)
@@ -395,11 +395,10 @@ class _Module(Examination):
                 return next(filter(None, earlier), hit)
         return self.search(alike[0], frames)
 
-    def _remarks(self, form: Form | None, recipe: Recipe) -> Iterator[Finding]:
+    def _remarks(self, form: Form | None, names: Names, frame: Frame) -> Iterator[Finding]:
         """What is a matter of convention."""
-        frame = recipe.frame
         yield from self.remarks_on_mask(form)
-        yield from (Finding(name) for name in self.trial.on_purpose & {recipe.scaling})
+        yield from (Finding(name) for name in names if name in self.trial.on_purpose)
         if frame.pattern is CAUSAL and not self.meant.causal:
             yield Finding("causal_inside")
         if frame.pattern is None and self.meant.causal is None and "mask" not in self.subject.accepts:
@@ -413,7 +412,8 @@ class _Module(Examination):
         is_of_pattern = not {"causal_open", *WRONG_PATTERNS}.isdisjoint(frame.names)
         pattern = CAUSAL if is_of_pattern else frame.pattern
         mended = replace(frame, turns=frame.mended, pattern=pattern, blind="nan")
-        right = Recipe(recipe.reading, mended, scaling=self.scaling)
+        split, _, *others = heads.RIGHT
+        right = Recipe(recipe.reading, mended, [split, self.scaling, *others])
 
         def case(each: _Call) -> Iterator[Case]:
             with contextlib.suppress(RuntimeError):

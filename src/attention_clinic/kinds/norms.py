@@ -64,20 +64,22 @@ def _normed(x: Tensor, weight: Tensor, eps: float, *stages: Any) -> Tensor:
     return result
 
 
-def layer_norm(
-    batch: int, num_tokens: int, size: int, eps: float = 0.2, digits: int | None = None, bias: bool = True,
-    centres: Any = _LAYER_CENTRES, means: Any = _MEANS[:2],
-) -> Case:  # fmt: skip
+def layer_norm(*sizes: int, eps: float = 0.2, digits: int | None = None, bias: bool = True) -> Case:
     """Weight · (x - mean) / √(variance over the features + eps) + bias, with an eps that counts."""
-    x, weight, shift = samples((batch, num_tokens, size), (size,), (size,), digits=digits)
+    return _norm(sizes, eps, digits, bias, _LAYER_CENTRES, _MEANS[:2])
+
+
+def rms_norm(*sizes: int, eps: float = 0.2, digits: int | None = None, bias: bool = False) -> Case:
+    """Weight · x / √(mean of x² over the features + eps)."""
+    return _norm(sizes, eps, digits, bias, _RMS_CENTRES, _MEANS)
+
+
+def _norm(sizes: Any, eps: float, digits: int | None, bias: bool, centres: Any, means: Any) -> Case:
+    x, weight, shift = samples(sizes, sizes[-1:], sizes[-1:], digits=digits)
     inputs = {"x": x, "weight": weight} | ({"bias": shift} if bias else {}) | {"eps": eps}
     shifts = [("", shift), ("layer_no_bias", 0 * shift)] if bias else [("", 0.0)]
     stages = (centres, _AXES, _ROOTS, means, _FACTORS, shifts)
     return staged(inputs, partial(_normed, x, weight, eps), *stages, most=3)
-
-
-# Weight · x / √(mean of x² over the features + eps).
-rms_norm = partial(layer_norm, bias=False, centres=_RMS_CENTRES, means=_MEANS)
 
 
 def is_norm(module: nn.Module) -> bool:

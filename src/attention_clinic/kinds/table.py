@@ -47,49 +47,50 @@ class Kind(NamedTuple):
         return {role: names for role, names in self.roles.items() if role not in self.optional}.keys()
 
 
-Sizes = Sequence[tuple[Any, ...]]
+Rows = Sequence[tuple[Any, ...]]
+Forms = tuple[Roles, Sequence[Callable[..., Case]]]
 
 
-def _by_cases(
-    roles: Roles, *builders: Callable[..., Case], sizes: Sizes, evidence: Sizes,
-    also: Sequence[tuple[Roles, Sequence[Callable[..., Case]]]] = (), **evidence_options: int,
-) -> Kind:  # fmt: skip
+def _by_cases(*forms: Forms, sizes: Rows, evidence: Rows, **options: int) -> Kind:
     """A kind that is examined by nothing but cases: inputs with the right output and those of known mistakes.
 
     Args:
-        roles: see `Kind`.
-        builders: make a case, one for each shape that the right output may have; the builder for the shape
-            of the candidate's output is chosen, else the first.
-        sizes: the builder's arguments for each case, large enough to tell one mistake from another.
+        forms: roles, and functions that make a case, one for each shape that the right output may have. The
+            first of which the candidate's output has the shape is chosen, else the first. In all forms but
+            those of the first roles, what a mask means is a convention.
+        sizes: the function's arguments for each case, large enough to tell one mistake from another.
         evidence: those for each small case that a finding may show to people, the smallest first.
-        also: roles and builders of other forms, in which what a mask means is a convention.
-        evidence_options: more arguments for the small cases: `digits=1` rounds random tensors.
+        options: more arguments for the small cases: `digits=1` rounds random tensors.
     """
+    (roles, (first, *_)), *others = forms
+    subject_kind = MaskSubject if first(*sizes[0]).expected.dtype == torch.bool else Subject
+    ways = [(names, build) for names, builders in forms for build in builders]
 
     def examine_candidate(trial: Trial) -> Iterator[Finding]:
-        def build_in(build: Callable[..., Case], free: bool, *row: Any, **options: int) -> Case:
-            case = build(*row, **options)
-            hides = trial.meant.mask == "hides"
-            seen = case.seen_as(case.inputs, lambda x: ~x if hides and x.dtype == torch.bool else x)
-            # A strict triangle that hides is likelier than an upper one that keeps, and is the same.
-            return replace(seen, mistakes=lambda: sorted(seen.mistakes(), key=_unlikely)) if free else seen
+        subject, names, build = subject_kind(trial, roles), roles, first
+        for other_names, other in ways if len(ways) > 1 else []:
+            tried = subject_kind(trial, other_names)
+            if has_right_shape(tried, other(*sizes[0])):
+                subject, names, build = tried, other_names, other
+                break
+        nobody_said = trial.meant.mask in (None, "additive")
+        is_free = nobody_said and names is not roles
 
-        subject_kind = MaskSubject if builders[0](*sizes[0]).expected.dtype == torch.bool else Subject
-        is_free = trial.meant.mask in (None, "additive")
-        every = ((roles, builders, False), *((*each, is_free) for each in also))
-        forms = [(names, partial(build_in, build, free)) for names, some, free in every for build in some]
-        tries = ((subject_kind(trial, names), names, build) for names, build in forms)
-        fitting = (each for each in tries if has_right_shape(each[0], each[2](*sizes[0])))
-        first = subject_kind(trial, roles), roles, forms[0][1]
-        subject, names, build = next(fitting, first) if len(forms) > 1 else first
-        small_cases = [build(*row, **evidence_options) for row in evidence]
-        for finding in examine(subject, [build(*row) for row in sizes], small_cases):
+        def case_of(*row: Any, **options: int) -> Case:
+            case = build(*row, **options)
+            if trial.meant.mask == "hides":
+                return case.seen_as(case.inputs, lambda x: ~x if x.dtype == torch.bool else x)
+            # A strict triangle that hides is likelier than an upper one that keeps, and is the same.
+            return replace(case, mistakes=lambda: sorted(case.mistakes(), key=_unlikely)) if is_free else case
+
+        small = [case_of(*row, **options) for row in evidence]
+        for finding in examine(subject, [case_of(*row) for row in sizes], small):
             # What True means in a mask of token ids is a convention; numbers to add are one in any mask.
-            free = is_free and (names is not roles or finding.name == "causal_additive")
+            free = is_free or (nobody_said and finding.name == "causal_additive")
             note = _CONVENTIONS.get(finding.name) if free else None
             yield Finding(note) if note else finding
 
-    return Kind(roles, examine_candidate, also=tuple(names for names, _ in also))
+    return Kind(roles, examine_candidate, also=tuple(names for names, _ in others))
 
 
 _CONVENTIONS = {
@@ -109,30 +110,30 @@ _SPLIT_SIZES: dict[str, Any] = {
 KINDS: dict[str, Kind] = {
     "attention": Kind(ROLES["attention"], attention.diagnose_attention, attention.OTHERS | {"mask"}),
     "multi_head": Kind(ROLES["multi_head"], multi_head.diagnose_multi_head),
-    "causal_mask": _by_cases(ROLES["causal_mask"], masks.causal,
-                             sizes=[(5,), (4,), (3,), (1,)], evidence=[(2,), (3,)],
-                             also=[(ROLES["token_ids"], masks.CAUSAL_OF_IDS)]),
-    "cached_mask": _by_cases(ROLES["cached_mask"], masks.cached,
+    "causal_mask": _by_cases((ROLES["causal_mask"], [masks.causal]),
+                             (ROLES["token_ids"], masks.CAUSAL_OF_IDS),
+                             sizes=[(5,), (4,), (3,), (1,)], evidence=[(2,), (3,)]),
+    "cached_mask": _by_cases((ROLES["cached_mask"], [masks.cached]),
                              sizes=[(5, 3), (5, 1), (0, 4)], evidence=[(1, 2), (2, 2), (2, 3)]),
-    "window_mask": _by_cases(ROLES["window_mask"], masks.window,
+    "window_mask": _by_cases((ROLES["window_mask"], [masks.window]),
                              sizes=[(9, 4), (11, 3)], evidence=[(2, 1), (3, 2), (5, 3)]),
-    "padding_mask": _by_cases(ROLES["padding_mask"], *masks.PADDING_FORMS,
-                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)],
-                              also=[(masks.OF_IDS_AND_PADDING, masks.PADDING_OF_IDS_AND_ID),
-                                    (ROLES["token_ids"], masks.PADDING_OF_IDS)]),
-    "document_mask": _by_cases(ROLES["document_mask"], *masks.DOCUMENT_FORMS,
+    "padding_mask": _by_cases((ROLES["padding_mask"], masks.PADDING_FORMS),
+                              (masks.OF_IDS_AND_PADDING, masks.PADDING_OF_IDS_AND_ID),
+                              (ROLES["token_ids"], masks.PADDING_OF_IDS),
+                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)]),
+    "document_mask": _by_cases((ROLES["document_mask"], masks.DOCUMENT_FORMS),
                                sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
-    "transpose_qkv": _by_cases(ROLES["transpose_qkv"], functions.split, **_SPLIT_SIZES),
-    "transpose_output": _by_cases(ROLES["transpose_qkv"], functions.join, **_SPLIT_SIZES),
-    "repeat_kv": _by_cases(ROLES["repeat_kv"], partial(functions.repeat, any_layout=True), digits=1,
+    "transpose_qkv": _by_cases((ROLES["transpose_qkv"], [functions.split]), **_SPLIT_SIZES),
+    "transpose_output": _by_cases((ROLES["transpose_qkv"], [functions.join]), **_SPLIT_SIZES),
+    "repeat_kv": _by_cases((ROLES["repeat_kv"], [functions.repeat_in_any_layout]), digits=1,
                            sizes=[(2, 3, 5, 7, 2)],
                            evidence=[(1, 2, 1, 1, 2), (1, 2, 2, 1, 2), (1, 2, 2, 2, 2)]),
     "rotary": Kind(ROLES["rotary"], positions.diagnose_rotary, also=positions.ROTARY_FORMS),
     "sinusoidal": Kind(ROLES["sinusoidal"], positions.diagnose_sinusoidal, also=(ROLES["token_ids"],)),
-    "alibi": _by_cases(ROLES["alibi"], positions.alibi, sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
+    "alibi": _by_cases((ROLES["alibi"], [positions.alibi]), sizes=[(12,), (8,)], evidence=[(2,), (3,), (6,)]),
     "rms_norm": Kind(ROLES["rms_norm"], partial(norms.diagnose_norm, kind="rms_norm")),
     "layer_norm": Kind(norms.LAYER, partial(norms.diagnose_norm, kind="layer_norm"), frozenset({"eps"})),
-    "latent_attention": _by_cases(ROLES["latent_attention"], functions.latent, sizes=[(2, 3, 5, 7, 4, 6)],
+    "latent_attention": _by_cases((ROLES["latent_attention"], [functions.latent]), sizes=[(2, 3, 5, 7, 4, 6)],
                                   evidence=[(1, 1, 2, 2, 1, 1), (1, 2, 2, 3, 2, 1)], digits=1),
     "softmax": Kind(ROLES["softmax"], functions.diagnose_softmax),
     "decoder": Kind(ROLES["decoder"], decoder.diagnose_decoder, ROLES["decoder"].keys() - {"token_ids"}),
