@@ -345,3 +345,36 @@ def test_the_cache_of_a_layer_is_examined(module, names):
     diagnosis = diagnose(module, causal=False)
     assert diagnosis.names == names, str(diagnosis)
     assert "cache" in diagnosis.examined
+
+
+class OwnLinear(nn.Module):
+    """A linear layer that somebody wrote, its matrix as (out, in)."""
+
+    def __init__(self, num_inputs, num_outputs, has_bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_outputs, num_inputs), requires_grad=False)
+        self.bias = nn.Parameter(torch.empty(num_outputs)) if has_bias else None
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight, self.bias)
+
+
+class OwnLinears(nn.Module):
+    """Groups of heads, from one layer for all and a square one for the output."""
+
+    def __init__(self, has_bias, tiled=False):
+        super().__init__()
+        self.num_heads, self.num_kv_heads, self.tiled = 6, 2, tiled
+        self.qkv_proj, self.o_proj = OwnLinear(24, 40, has_bias), OwnLinear(24, 24, has_bias)
+
+    def forward(self, x):
+        parts = self.qkv_proj(x).split([24, 8, 8], dim=-1)
+        q, k, v = (y.unflatten(-1, (-1, 4)).transpose(1, 2) for y in parts)
+        k, v = (y.repeat(1, 3, 1, 1) if self.tiled else y.repeat_interleave(3, dim=1) for y in (k, v))
+        return self.o_proj(attend(q, k, v).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_matrices_of_an_own_linear_layer_are_read_whichever_way_they_lie(has_bias):
+    assert diagnose(OwnLinears(has_bias), causal=False)
+    assert diagnose(OwnLinears(has_bias, tiled=True), causal=False).names == ("kv_tiled",)

@@ -35,6 +35,11 @@ class Linear(NamedTuple):
         """What the layer makes of x."""
         return x @ self.weight + self.bias
 
+    def turned(self) -> "Linear":
+        """The same matrix as (out, in); a bias stays as it is."""
+        bias = self.bias if self.bias.any() else self.bias.new_zeros(len(self.weight))
+        return self._replace(weight=self.weight.mT, bias=bias)
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -92,11 +97,13 @@ def readings(module: nn.Module) -> list[Reading]:
     Likely are as many heads, or heads of the size, that the module declares; then layers with telling names.
     """
     norms = tuple(norm for name, norm in norms_of(module) if _is_of_heads(name))
-    linears = [*_linears(module)]
-    found = [*_readings(linears, norms)]
+    linears, found = [*_linears(module)], list[Reading]()
+    ways = [linears]
     if any(each.is_turnable for each in linears):
-        turned = [each._replace(weight=each.weight.mT) if each.is_turnable else each for each in linears]
-        found += _readings(turned, norms)
+        ways.append([each.turned() if each.is_turnable else each for each in linears])
+    for way in ways:
+        if all(len(each.bias) == each.weight.shape[1] for each in way):
+            found += _readings(way, norms)
     most = max((each.num_names for each in found), default=0)
     # That tokens of keys, or outputs, have a size of their own, only names can tell.
     found = [each for each in found if each.has_one_width or each.num_names == most]
