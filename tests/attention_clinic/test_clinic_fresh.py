@@ -378,3 +378,21 @@ class OwnLinears(nn.Module):
 def test_matrices_of_an_own_linear_layer_are_read_whichever_way_they_lie(has_bias):
     assert diagnose(OwnLinears(has_bias), causal=False)
     assert diagnose(OwnLinears(has_bias, tiled=True), causal=False).names == ("kv_tiled",)
+
+
+class ConstantScale(nn.Module):
+    """Keeps its scale as a parameter that is not trained."""
+
+    def __init__(self, power):
+        super().__init__()
+        self.num_heads, self.scale = 3, nn.Parameter(torch.tensor(4.0**power), requires_grad=False)
+        self.qkv, self.proj = nn.Linear(12, 36), nn.Linear(12, 12)
+
+    def forward(self, x):
+        q, k, v = (y.unflatten(-1, (3, -1)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        return self.proj(attend(q, k, v, scale=self.scale).transpose(1, 2).flatten(2))
+
+
+def test_a_scale_that_is_not_trained_is_no_parameter_to_draw():
+    assert diagnose(ConstantScale(-0.5), causal=False)
+    assert diagnose(ConstantScale(0.5), causal=False).names == ("scale_multiplied",)
