@@ -396,3 +396,29 @@ class ConstantScale(nn.Module):
 def test_a_scale_that_is_not_trained_is_no_parameter_to_draw():
     assert diagnose(ConstantScale(-0.5), causal=False)
     assert diagnose(ConstantScale(0.5), causal=False).names == ("scale_multiplied",)
+
+
+class OfOneSequence(nn.Module):
+    """Causal attention that writes a mask of padding into its own mask, which is that of one sequence."""
+
+    def __init__(self, is_right=False):
+        super().__init__()
+        self.num_heads, self.is_right = 3, is_right
+        self.qkv, self.proj = nn.Linear(12, 36), nn.Linear(12, 12)
+        self.register_buffer("later", torch.ones(1, 1, 16, 16, dtype=torch.bool).triu(1))
+
+    def forward(self, x, mask=None):
+        q, k, v = (y.unflatten(-1, (3, -1)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        hidden = self.later[..., : x.shape[1], : x.shape[1]]
+        if mask is not None and self.is_right:
+            hidden = hidden | mask.view(len(x), 1, 1, -1)
+        elif mask is not None:
+            hidden |= mask.view(len(x), 1, 1, -1)
+        return self.proj(attend(q, k, v, ~hidden).transpose(1, 2).flatten(2))
+
+
+def test_a_mask_that_stops_a_batch_and_no_single_sequence_is_an_error():
+    diagnosis = diagnose(OfOneSequence())
+    assert [bug.name for bug in diagnosis.bugs] == ["raises"], str(diagnosis)
+    assert len(diagnosis.bugs[0].input["mask"]) == 2
+    assert diagnose(OfOneSequence(is_right=True)).names == ("mask_hides", "causal_inside")

@@ -337,6 +337,9 @@ class _Module(Examination):
         odd: tuple[_Call, Output] | None = None
         for role, sizes in product((*self.mask_roles, ""), self.sizes):
             answers = [(call, result) for _, call, result in self.answers(role, partial(self.call, *sizes))]
+            if role and not answers and (failure := self._of_several(role, sizes)):
+                yield failure
+                return
             if not answers:
                 call = self.call(*sizes)
                 odd = odd if role or odd else (call, self.output(call.inputs))
@@ -364,6 +367,12 @@ class _Module(Examination):
         self.trial.examined.append("causality")
         if odd:
             yield self._mixed() or self._odd(*odd, frames)
+
+    def _of_several(self, role: str, sizes: tuple[int, int, int]) -> Finding | None:
+        """Why a mask stops a batch, where it stops no single sequence."""
+        alone = self.answers(role, partial(self.call, 1, *sizes[1:]))
+        result = next((self.output(self.call(*sizes, form).inputs) for form, _, _ in alone), None)
+        return result.finding if isinstance(result, CallFailed) else None
 
     def _spoils_rows(self, call: _Call) -> bool:
         """Whether a hidden key spoils those rows alone that it is hidden from, as -inf among weights does."""
