@@ -422,3 +422,15 @@ def test_a_mask_that_stops_a_batch_and_no_single_sequence_is_an_error():
     assert [bug.name for bug in diagnosis.bugs] == ["raises"], str(diagnosis)
     assert len(diagnosis.bugs[0].input["mask"]) == 2
     assert diagnose(OfOneSequence(is_right=True)).names == ("mask_hides", "causal_inside")
+
+
+@pytest.mark.parametrize(("sign", "names"), [(1, ("rotary_layout",)), (-1, ("rotary_mirrored",))])
+def test_the_wrong_sign_of_the_second_term_has_its_name_in_either_layout(sign, names):
+    def rotary(q, k, cos, sin):
+        def turn(x):
+            a, b = x[..., ::2], x[..., 1::2]
+            return torch.stack((a * cos - b * sin, b * cos + sign * a * sin), dim=-1).flatten(-2)
+
+        return turn(q), turn(k)
+
+    assert diagnose(rotary).names == names
