@@ -434,3 +434,40 @@ def test_the_wrong_sign_of_the_second_term_has_its_name_in_either_layout(sign, n
         return turn(q), turn(k)
 
     assert diagnose(rotary).names == names
+
+
+class PackedHead(nn.Module):
+    def __init__(self, axis):
+        super().__init__()
+        self.qkv, self.axis = nn.Linear(12, 12), axis
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(self.axis) @ v
+
+
+class PackedHeads(nn.Module):
+    """Heads in a list, each with one layer for its queries, keys and values."""
+
+    def __init__(self, axis=-1):
+        super().__init__()
+        self.num_heads, self.proj = 3, nn.Linear(12, 12)
+        self.heads = nn.ModuleList(PackedHead(axis) for _ in range(3))
+
+    def forward(self, x):
+        return self.proj(torch.cat([head(x) for head in self.heads], dim=-1))
+
+
+def test_heads_in_a_list_may_have_one_layer_each():
+    assert diagnose(PackedHeads(), causal=False)
+    assert diagnose(PackedHeads(axis=1), causal=False).names == ("wrong_axis",)
+
+
+def test_a_table_of_positions_is_known_by_the_size_of_hidden_states():
+    def waves(max_len, hidden_dim):
+        angles = torch.arange(max_len)[:, None] / 1e4 ** (torch.arange(0, hidden_dim, 2) / hidden_dim)
+        return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+    diagnosis = diagnose(waves)
+    assert diagnosis and diagnosis.kind == "sinusoidal"
+    assert diagnose(lambda max_len, hidden_dim: waves(max_len, hidden_dim).flip(0)).kind == "sinusoidal"
