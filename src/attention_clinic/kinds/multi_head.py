@@ -33,6 +33,7 @@ MOST_RECIPES = 3000
 # How the module has its tokens, from (batch, num_tokens, size).
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "batch": lambda x: x, "single": lambda x: x[0], "sequence": lambda x: x.transpose(0, 1),
+    "channels": lambda x: x.mT,
 }  # fmt: skip
 
 
@@ -140,7 +141,9 @@ class _Module(Examination):
         if "mask" in self.required:
             wholes += itertools.chain(*forms("mask", self.meant))
         tables = range(len(self._tables(1)))
-        for self.layout, self.table, self.whole in product(("batch", "single"), tables, wholes):
+        has_channels = any(isinstance(part, nn.Conv1d) for part in self.module.modules())
+        layouts = ("channels", "batch", "single") if has_channels else ("batch", "single")
+        for self.layout, self.table, self.whole in product(layouts, tables, wholes):
             for self.takes_keys, sizes in tries if has_keys else tries[2:]:
                 result = self.output(self.call(*sizes).inputs)
                 if isinstance(result, CallFailed):
