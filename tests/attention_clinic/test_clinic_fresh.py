@@ -471,3 +471,85 @@ def test_a_table_of_positions_is_known_by_the_size_of_hidden_states():
     diagnosis = diagnose(waves)
     assert diagnosis and diagnosis.kind == "sinusoidal"
     assert diagnose(lambda max_len, hidden_dim: waves(max_len, hidden_dim).flip(0)).kind == "sinusoidal"
+
+
+class ChannelsFirst(nn.Module):
+    """Speech: (batch, channels, num_tokens), projected by convolutions of width 1."""
+
+    def __init__(self, power=-0.5):
+        super().__init__()
+        self.n_heads, self.power = 3, power
+        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (nn.Conv1d(12, 12, 1) for _ in range(4))
+
+    def forward(self, x, c, attn_mask=None):
+        heads = (y.unflatten(1, (3, 4)).mT for y in (self.conv_q(x), self.conv_k(c), self.conv_v(c)))
+        return self.conv_o(attend(*heads, attn_mask, 4**self.power).mT.flatten(1, 2))
+
+
+def test_a_module_with_convolutions_may_have_channels_before_tokens():
+    diagnosis = diagnose(ChannelsFirst())
+    assert diagnosis and {"numbers", "mask"} <= {*diagnosis.examined}, str(diagnosis)
+    assert [bug.name for bug in diagnose(ChannelsFirst(power=-1)).bugs] == ["no_root"]
+
+
+class OwnNorm(nn.Module):
+    """PyTorch's norm in a module that keeps the eps, too."""
+
+    def __init__(self, size, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.layer = nn.LayerNorm(size, eps=self.eps)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class OwnNormOutside(OwnNorm):
+    def forward(self, x):
+        return self.layer(x) / (1 + self.eps)
+
+
+def test_a_norm_in_a_norm_is_given_its_eps():
+    assert diagnose(OwnNorm(12)), str(diagnose(OwnNorm(12)))
+    assert diagnose(OwnNormOutside(12)).verdict == "ill"
+
+
+class MaskedLayer(nn.Module):
+    """A layer of a decoder, its norm in a module of its own, that must be given two masks."""
+
+    def __init__(self, is_right=True):
+        super().__init__()
+        self.attention, self.is_right = SelfAttention(), is_right
+        self.norm_1, self.norm_2, self.linear = OwnNorm(12), OwnNorm(12), nn.Linear(12, 12)
+
+    def forward(self, x, e_mask, d_mask):
+        h = x + self.attention(self.norm_1(x))
+        return (h if self.is_right else x) + self.linear(self.norm_2(h))
+
+
+def test_a_layer_may_need_two_masks_and_keep_its_norms_in_modules():
+    assert diagnose(MaskedLayer(), causal=False), str(diagnose(MaskedLayer(), causal=False))
+    assert diagnose(MaskedLayer(is_right=False), causal=False).names == ("residual_from_start",)
+
+
+class TurnedAttention(Turned):
+    pass
+
+
+class TurnedLayer(nn.Module):
+    """A layer that must be given cosines and sines."""
+
+    def __init__(self, tiled=False, is_right=True):
+        super().__init__()
+        self.attention, self.is_right = TurnedAttention(tiled), is_right
+        self.norm_1, self.norm_2, self.linear = nn.LayerNorm(24), nn.LayerNorm(24), nn.Linear(24, 24)
+
+    def forward(self, x, freqs_cos, freqs_sin, attention_mask=None):
+        h = x + self.attention(self.norm_1(x), freqs_cos, freqs_sin)
+        return (h if self.is_right else x) + self.linear(self.norm_2(h))
+
+
+def test_a_layer_is_given_the_rotary_positions_that_it_must_have():
+    assert diagnose(TurnedLayer(), causal=True), str(diagnose(TurnedLayer(), causal=True))
+    assert diagnose(TurnedLayer(is_right=False), causal=True).names == ("residual_from_start",)
+    assert diagnose(TurnedLayer(tiled=True), causal=True).names == ("kv_tiled",)
