@@ -74,6 +74,7 @@ def randomize(
 
 
 def has_numbers(parameter: Tensor) -> bool:
-    """Whether it can be drawn."""
-    is_lazy = nn.parameter.is_lazy(parameter)
-    return not is_lazy and parameter.is_floating_point() and bool(parameter.numel())
+    """Whether it can be drawn; a single number that is not trained is a constant, such as a scale."""
+    if nn.parameter.is_lazy(parameter) or not parameter.is_floating_point():
+        return False
+    return bool(parameter.numel()) and (parameter.requires_grad or parameter.ndim > 0)

@@ -345,3 +345,211 @@ def test_the_cache_of_a_layer_is_examined(module, names):
     diagnosis = diagnose(module, causal=False)
     assert diagnosis.names == names, str(diagnosis)
     assert "cache" in diagnosis.examined
+
+
+class OwnLinear(nn.Module):
+    """A linear layer that somebody wrote, its matrix as (out, in)."""
+
+    def __init__(self, num_inputs, num_outputs, has_bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_outputs, num_inputs), requires_grad=False)
+        self.bias = nn.Parameter(torch.empty(num_outputs)) if has_bias else None
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight, self.bias)
+
+
+class OwnLinears(nn.Module):
+    """Groups of heads, from one layer for all and a square one for the output."""
+
+    def __init__(self, has_bias, tiled=False):
+        super().__init__()
+        self.num_heads, self.num_kv_heads, self.tiled = 6, 2, tiled
+        self.qkv_proj, self.o_proj = OwnLinear(24, 40, has_bias), OwnLinear(24, 24, has_bias)
+
+    def forward(self, x):
+        parts = self.qkv_proj(x).split([24, 8, 8], dim=-1)
+        q, k, v = (y.unflatten(-1, (-1, 4)).transpose(1, 2) for y in parts)
+        k, v = (y.repeat(1, 3, 1, 1) if self.tiled else y.repeat_interleave(3, dim=1) for y in (k, v))
+        return self.o_proj(attend(q, k, v).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_matrices_of_an_own_linear_layer_are_read_whichever_way_they_lie(has_bias):
+    assert diagnose(OwnLinears(has_bias), causal=False)
+    assert diagnose(OwnLinears(has_bias, tiled=True), causal=False).names == ("kv_tiled",)
+
+
+class ConstantScale(nn.Module):
+    """Keeps its scale as a parameter that is not trained."""
+
+    def __init__(self, power):
+        super().__init__()
+        self.num_heads, self.scale = 3, nn.Parameter(torch.tensor(4.0**power), requires_grad=False)
+        self.qkv, self.proj = nn.Linear(12, 36), nn.Linear(12, 12)
+
+    def forward(self, x):
+        q, k, v = (y.unflatten(-1, (3, -1)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        return self.proj(attend(q, k, v, scale=self.scale).transpose(1, 2).flatten(2))
+
+
+def test_a_scale_that_is_not_trained_is_no_parameter_to_draw():
+    assert diagnose(ConstantScale(-0.5), causal=False)
+    assert diagnose(ConstantScale(0.5), causal=False).names == ("scale_multiplied",)
+
+
+class OfOneSequence(nn.Module):
+    """Causal attention that writes a mask of padding into its own mask, which is that of one sequence."""
+
+    def __init__(self, is_right=False):
+        super().__init__()
+        self.num_heads, self.is_right = 3, is_right
+        self.qkv, self.proj = nn.Linear(12, 36), nn.Linear(12, 12)
+        self.register_buffer("later", torch.ones(1, 1, 16, 16, dtype=torch.bool).triu(1))
+
+    def forward(self, x, mask=None):
+        q, k, v = (y.unflatten(-1, (3, -1)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        hidden = self.later[..., : x.shape[1], : x.shape[1]]
+        if mask is not None and self.is_right:
+            hidden = hidden | mask.view(len(x), 1, 1, -1)
+        elif mask is not None:
+            hidden |= mask.view(len(x), 1, 1, -1)
+        return self.proj(attend(q, k, v, ~hidden).transpose(1, 2).flatten(2))
+
+
+def test_a_mask_that_stops_a_batch_and_no_single_sequence_is_an_error():
+    diagnosis = diagnose(OfOneSequence())
+    assert [bug.name for bug in diagnosis.bugs] == ["raises"], str(diagnosis)
+    assert len(diagnosis.bugs[0].input["mask"]) == 2
+    assert diagnose(OfOneSequence(is_right=True)).names == ("mask_hides", "causal_inside")
+
+
+@pytest.mark.parametrize(("sign", "names"), [(1, ("rotary_layout",)), (-1, ("rotary_mirrored",))])
+def test_the_wrong_sign_of_the_second_term_has_its_name_in_either_layout(sign, names):
+    def rotary(q, k, cos, sin):
+        def turn(x):
+            a, b = x[..., ::2], x[..., 1::2]
+            return torch.stack((a * cos - b * sin, b * cos + sign * a * sin), dim=-1).flatten(-2)
+
+        return turn(q), turn(k)
+
+    assert diagnose(rotary).names == names
+
+
+class PackedHead(nn.Module):
+    def __init__(self, axis):
+        super().__init__()
+        self.qkv, self.axis = nn.Linear(12, 12), axis
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(self.axis) @ v
+
+
+class PackedHeads(nn.Module):
+    """Heads in a list, each with one layer for its queries, keys and values."""
+
+    def __init__(self, axis=-1):
+        super().__init__()
+        self.num_heads, self.proj = 3, nn.Linear(12, 12)
+        self.heads = nn.ModuleList(PackedHead(axis) for _ in range(3))
+
+    def forward(self, x):
+        return self.proj(torch.cat([head(x) for head in self.heads], dim=-1))
+
+
+def test_heads_in_a_list_may_have_one_layer_each():
+    assert diagnose(PackedHeads(), causal=False)
+    assert diagnose(PackedHeads(axis=1), causal=False).names == ("wrong_axis",)
+
+
+def test_a_table_of_positions_is_known_by_the_size_of_hidden_states():
+    def waves(max_len, hidden_dim):
+        angles = torch.arange(max_len)[:, None] / 1e4 ** (torch.arange(0, hidden_dim, 2) / hidden_dim)
+        return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+    diagnosis = diagnose(waves)
+    assert diagnosis and diagnosis.kind == "sinusoidal"
+    assert diagnose(lambda max_len, hidden_dim: waves(max_len, hidden_dim).flip(0)).kind == "sinusoidal"
+
+
+class ChannelsFirst(nn.Module):
+    """Speech: (batch, channels, num_tokens), projected by convolutions of width 1."""
+
+    def __init__(self, power=-0.5):
+        super().__init__()
+        self.n_heads, self.power = 3, power
+        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (nn.Conv1d(12, 12, 1) for _ in range(4))
+
+    def forward(self, x, c, attn_mask=None):
+        heads = (y.unflatten(1, (3, 4)).mT for y in (self.conv_q(x), self.conv_k(c), self.conv_v(c)))
+        return self.conv_o(attend(*heads, attn_mask, 4**self.power).mT.flatten(1, 2))
+
+
+def test_a_module_with_convolutions_may_have_channels_before_tokens():
+    diagnosis = diagnose(ChannelsFirst())
+    assert diagnosis and {"numbers", "mask"} <= {*diagnosis.examined}, str(diagnosis)
+    assert [bug.name for bug in diagnose(ChannelsFirst(power=-1)).bugs] == ["no_root"]
+
+
+class OwnNorm(nn.Module):
+    """PyTorch's norm in a module that keeps the eps, too."""
+
+    def __init__(self, size, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.layer = nn.LayerNorm(size, eps=self.eps)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class OwnNormOutside(OwnNorm):
+    def forward(self, x):
+        return self.layer(x) / (1 + self.eps)
+
+
+def test_a_norm_in_a_norm_is_given_its_eps():
+    assert diagnose(OwnNorm(12)), str(diagnose(OwnNorm(12)))
+    assert diagnose(OwnNormOutside(12)).verdict == "ill"
+
+
+class MaskedLayer(nn.Module):
+    """A layer of a decoder, its norm in a module of its own, that must be given two masks."""
+
+    def __init__(self, is_right=True):
+        super().__init__()
+        self.attention, self.is_right = SelfAttention(), is_right
+        self.norm_1, self.norm_2, self.linear = OwnNorm(12), OwnNorm(12), nn.Linear(12, 12)
+
+    def forward(self, x, e_mask, d_mask):
+        h = x + self.attention(self.norm_1(x))
+        return (h if self.is_right else x) + self.linear(self.norm_2(h))
+
+
+def test_a_layer_may_need_two_masks_and_keep_its_norms_in_modules():
+    assert diagnose(MaskedLayer(), causal=False), str(diagnose(MaskedLayer(), causal=False))
+    assert diagnose(MaskedLayer(is_right=False), causal=False).names == ("residual_from_start",)
+
+
+class TurnedAttention(Turned):
+    pass
+
+
+class TurnedLayer(nn.Module):
+    """A layer that must be given cosines and sines."""
+
+    def __init__(self, tiled=False, is_right=True):
+        super().__init__()
+        self.attention, self.is_right = TurnedAttention(tiled), is_right
+        self.norm_1, self.norm_2, self.linear = nn.LayerNorm(24), nn.LayerNorm(24), nn.Linear(24, 24)
+
+    def forward(self, x, freqs_cos, freqs_sin, attention_mask=None):
+        h = x + self.attention(self.norm_1(x), freqs_cos, freqs_sin)
+        return (h if self.is_right else x) + self.linear(self.norm_2(h))
+
+
+def test_a_layer_is_given_the_rotary_positions_that_it_must_have():
+    assert diagnose(TurnedLayer(), causal=True), str(diagnose(TurnedLayer(), causal=True))
+    assert diagnose(TurnedLayer(is_right=False), causal=True).names == ("residual_from_start",)
+    assert diagnose(TurnedLayer(tiled=True), causal=True).names == ("kv_tiled",)

@@ -14,8 +14,9 @@ from attention_clinic.cases import Output, same, samples
 from attention_clinic.diagnosis import FINDINGS, Finding
 from attention_clinic.kinds.examination import WRONG_PATTERNS
 from attention_clinic.kinds.modules import evaluation_copy, readings
-from attention_clinic.kinds.multi_head import diagnose_multi_head
+from attention_clinic.kinds.multi_head import TURNS, diagnose_multi_head
 from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
+from attention_clinic.kinds.positions import angles_of, tables_of
 from attention_clinic.trial import CallFailed, Trial
 
 # Found in a part, these say that it was not called as the layer calls it.
@@ -43,11 +44,17 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
     """Findings about a module (x[, memory]) to x of the same size."""
     trial.made = f"seeded_copy({trial.made})"
     own = evaluation_copy(trial.candidate)
-    subject = Subject(trial, ROLES["layer"], own)
+    subject = Subject(trial, ROLES["layer"], own, {*TURNS})
     width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
     x, memory = samples((2, 5, width), (2, 5, width))
-    inputs = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}
-    steps, output = _watched(own, subject, inputs)
+    tokens = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}
+    found_in = (readings(part) for part in own.modules() if "att" in type(part).__name__.lower())
+    size = next((each[0].head_dim for each in found_in if each), 2)
+    for tables in tables_of({*TURNS} & subject.required, angles_of(torch.arange(5), size)):
+        inputs = {**tokens, **tables}
+        steps, output = _watched(own, subject, inputs)
+        if not isinstance(output, CallFailed):
+            break
     if isinstance(output, CallFailed):
         yield Finding("not_called", inputs, details={"error": output.finding.details.get("error", "")})
         return
@@ -63,7 +70,7 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
         yield Finding("causal_open", inputs)
 
 
-def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Tensor]) -> tuple[list[Step], Output]:
+def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Any]) -> tuple[list[Step], Output]:
     """Every call inside, in the order in which they end."""
     steps = list[Step]()
 
@@ -74,24 +81,26 @@ def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Tensor]) -> tup
             switches = {name: x for name, x in named.items() if isinstance(x, bool | int | str)}
             steps.append(Step(module, given[0].detach().clone(), first.detach().clone(), switches))
 
+    within_norms = {part for norm in own.modules() if is_norm(norm) for part in norm.children()}
     with contextlib.ExitStack() as hooks:
-        for part in own.modules():
+        for part in {*own.modules()} - within_norms:
             hooks.enter_context(part.register_forward_hook(keep, with_kwargs=True))
         return steps, subject.answer(inputs)
 
 
-def _batch(trial: Trial, subject: Subject, inputs: dict[str, Tensor], output: Tensor) -> Iterator[Finding]:
+def _batch(trial: Trial, subject: Subject, inputs: dict[str, Any], output: Tensor) -> Iterator[Finding]:
     """Sequences apart; where the sequence comes first, a note."""
     trial.examined.append("batch")
     for axis, name in ((0, ""), (1, "sequence_first")):
-        alone = subject.answer({role: x.narrow(axis, 0, 1) for role, x in inputs.items()})
+        tokens = {role: inputs[role] for role in ("x", "memory") if role in inputs}
+        alone = subject.answer(inputs | {role: x.narrow(axis, 0, 1) for role, x in tokens.items()})
         if same(alone, output.narrow(axis, 0, 1)):
             yield from [Finding(name, inputs)] if name else []
             return
     yield Finding("batch_mixed", inputs, alone, output[:1])
 
 
-def _leaks(subject: Subject, inputs: dict[str, Tensor], output: Tensor) -> bool:
+def _leaks(subject: Subject, inputs: dict[str, Any], output: Tensor) -> bool:
     """Whether another last token, or in (num_tokens, batch, size) another last row, changes the first."""
     ends = torch.tensor([1.0, -1.0])[:, None, None], torch.tensor([1.0, 1.0, 1.0, 1.0, -1.0])[:, None]
     others = (subject.answer({**inputs, "x": end * inputs["x"]}) for end in ends)

@@ -30,10 +30,16 @@ class Linear(NamedTuple):
     bias: Tensor
     name: str = ""
     is_turnable: bool = False  # whether the weight may be (out, in)
+    place: str = ""  # where it is in the module, the same in all modules of a list
 
     def project(self, x: Tensor) -> Tensor:
         """What the layer makes of x."""
         return x @ self.weight + self.bias
+
+    def turned(self) -> "Linear":
+        """The same matrix as (out, in); a bias stays as it is."""
+        bias = self.bias if self.bias.any() else self.bias.new_zeros(len(self.weight))
+        return self._replace(weight=self.weight.mT, bias=bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +98,13 @@ def readings(module: nn.Module) -> list[Reading]:
     Likely are as many heads, or heads of the size, that the module declares; then layers with telling names.
     """
     norms = tuple(norm for name, norm in norms_of(module) if _is_of_heads(name))
-    linears = [*_linears(module)]
-    found = [*_readings(linears, norms)]
+    linears, found = [*_linears(module)], list[Reading]()
+    ways = [linears]
     if any(each.is_turnable for each in linears):
-        turned = [each._replace(weight=each.weight.mT) if each.is_turnable else each for each in linears]
-        found += _readings(turned, norms)
+        ways.append([each.turned() if each.is_turnable else each for each in linears])
+    for way in ways:
+        if all(len(each.bias) == each.weight.shape[1] for each in way):
+            found += _readings(way, norms)
     most = max((each.num_names for each in found), default=0)
     # That tokens of keys, or outputs, have a size of their own, only names can tell.
     found = [each for each in found if each.has_one_width or each.num_names == most]
@@ -129,9 +137,17 @@ Inputs = Iterator[tuple[Sequence[Linear], int | None]]
 
 
 def _inputs(linears: list[Linear], output: Linear | None) -> Inputs:
-    """What may be queries, keys and values: one layer for all, one for each, or one for each in each head."""
+    """What may be queries, keys and values: one layer for all, one for each, or one for each in each head.
+
+    Each head may have one for all, too.
+    """
     widths = [each.weight.shape[1] for each in linears]
     inner = len(output.weight) if output else sum(widths) // 3
+    if len(linears) > 1 == len({each.place for each in linears}) and sum(widths) == 3 * inner:
+        parts = zip(*(_chunks(each) for each in linears), strict=True)
+        size = inner // len(linears)
+        yield from ((order, size) for order in itertools.permutations([_beside(each) for each in parts]))
+        return
     if len(linears) == 1:
         yield from _cut(linears[0], inner)
     elif len(linears) == 2 and output:
@@ -166,7 +182,11 @@ def _cut(whole: Linear, num_queries: int) -> Inputs:
             yield from ((order, head_dim) for order in itertools.permutations(parts))
 
 
-def _beside(heads: list[Linear]) -> Linear:
+def _chunks(head: Linear) -> list[Linear]:
+    return [Linear(*each) for each in zip(head.weight.chunk(3, dim=1), head.bias.chunk(3), strict=True)]
+
+
+def _beside(heads: Sequence[Linear]) -> Linear:
     """Layers of one head each as one."""
     weight, bias = (torch.cat(parts, dim=-1) for parts in zip(*(each[:2] for each in heads), strict=True))
     return Linear(weight, bias, heads[0].name)
@@ -197,7 +217,9 @@ def _linears(module: nn.Module) -> Iterator[Linear]:
         for raw, weight in own.items():
             biases = (own.get(raw.replace(*pair)) for pair in (("weight", "bias"), ("W", "b"), ("w", "b")))
             bias = next((x.flatten() for x in biases if x is not None and x.ndim < weight.ndim), None)
-            name = plain((path if raw == "weight" else raw).rpartition(".")[2].removesuffix("weight"))
+            full = path if raw == "weight" else f"{path}.{raw}"
+            place = full if full[-1:].isdigit() else "".join(each for each in full if not each.isdigit())
+            name = plain(full.rpartition(".")[2].removesuffix("weight"))
             if is_layer and weight.ndim > 1:
                 weight = weight.flatten(1).mT
             elif weight.ndim == 3:
@@ -205,7 +227,8 @@ def _linears(module: nn.Module) -> Iterator[Linear]:
                 weight = weight.flatten(0, 1) if is_last else weight.transpose(0, 1).flatten(1)
             if weight.ndim == 2 and not isinstance(part, nn.Embedding):
                 bias = weight.new_zeros(weight.shape[1]) if bias is None else bias
-                yield Linear(weight, bias, name, not is_layer and type(part).__name__ != "Conv1D")  # GPT-2's
+                is_turnable = not is_layer and type(part).__name__ != "Conv1D"  # GPT-2's
+                yield Linear(weight, bias, name, is_turnable, place)
 
 
 def _is_pointwise(part: nn.Module) -> bool:

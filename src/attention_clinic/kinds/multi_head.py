@@ -33,6 +33,7 @@ MOST_RECIPES = 3000
 # How the module has its tokens, from (batch, num_tokens, size).
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "batch": lambda x: x, "single": lambda x: x[0], "sequence": lambda x: x.transpose(0, 1),
+    "channels": lambda x: x.mT,
 }  # fmt: skip
 
 
@@ -140,7 +141,9 @@ class _Module(Examination):
         if "mask" in self.required:
             wholes += forms("mask", self.meant)
         tables = range(len(self._tables(1)))
-        for self.layout, self.table, self.whole in product(("batch", "single"), tables, wholes):
+        has_channels = any(isinstance(part, nn.Conv1d) for part in self.module.modules())
+        layouts = ("channels", "batch", "single") if has_channels else ("batch", "single")
+        for self.layout, self.table, self.whole in product(layouts, tables, wholes):
             for self.takes_keys, sizes in tries if has_keys else tries[2:]:
                 result = self.output(self.call(*sizes).inputs)
                 if isinstance(result, CallFailed):
@@ -337,6 +340,9 @@ class _Module(Examination):
         odd: tuple[_Call, Output] | None = None
         for role, sizes in product((*self.mask_roles, ""), self.sizes):
             answers = [(call, result) for _, call, result in self.answers(role, partial(self.call, *sizes))]
+            if role and not answers and (failure := self._of_several(role, sizes)):
+                yield failure
+                return
             if not answers:
                 call = self.call(*sizes)
                 odd = odd if role or odd else (call, self.output(call.inputs))
@@ -364,6 +370,12 @@ class _Module(Examination):
         self.trial.examined.append("causality")
         if odd:
             yield self._mixed() or self._odd(*odd, frames)
+
+    def _of_several(self, role: str, sizes: tuple[int, int, int]) -> Finding | None:
+        """Why a mask stops a batch, where it stops no single sequence."""
+        alone = self.answers(role, partial(self.call, 1, *sizes[1:]))
+        result = next((self.output(self.call(*sizes, form).inputs) for form, _, _ in alone), None)
+        return result.finding if isinstance(result, CallFailed) else None
 
     def _spoils_rows(self, call: _Call) -> bool:
         """Whether a hidden key spoils those rows alone that it is hidden from, as -inf among weights does."""

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -128,11 +129,12 @@ def _with_parameters(trial: Trial, kind: str) -> tuple[Subject, dict[str, Any]]:
         for parameter, value in zip(parameters, values, strict=False):
             if value is not None:
                 parameter.data = value.to(parameter).reshape(parameter.shape)
-        for name in names:
-            setattr(own, name, eps)
+        for part, name in kept:
+            setattr(part, name, eps)
         return own(x)
 
-    names = [name for name in (*RMS["eps"], "eps") if isinstance(getattr(own, name, None), float)]
-    options: dict[str, Any] = {} if names else {"eps": 1e-6}
+    every = product(own.modules(), (*RMS["eps"], "eps"))  # a norm may be PyTorch's in an own module
+    kept = [(part, name) for part, name in every if isinstance(getattr(part, name, None), float)]
+    options: dict[str, Any] = {} if kept else {"eps": 1e-6}
     options["bias"] = kind == "layer_norm" and len(parameters) == 2
     return Subject(trial, LAYER, norm), options

@@ -111,6 +111,7 @@ _LAYOUTS: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
     ("rotary_mixed", partial(_mixed, split=_neighbours, join=_woven, spread=_joined)),
     ("rotary_mixed", partial(_mixed, split=_halves, join=_joined, spread=_woven)),
     ("rotary_mirrored", partial(_rotate, sign=-1)),
+    ("rotary_mirrored", partial(_rotate, split=_neighbours, join=_woven, sign=-1)),
     ("rotary_unturned", lambda x, angles: x),
     ("rotary_cosine_only", lambda x, angles: x * _joined((angles.cos(), angles.cos())).float()),
     *(("rotary_added", partial(_added, join=join)) for join in (_joined, _woven, lambda p: _joined(p[::-1]))),

@@ -137,7 +137,7 @@ KINDS: dict[str, Kind] = {
                                   evidence=[(1, 1, 2, 2, 1, 1), (1, 2, 2, 3, 2, 1)], digits=1),
     "softmax": Kind(ROLES["softmax"], functions.diagnose_softmax),
     "decoder": Kind(ROLES["decoder"], decoder.diagnose_decoder, ROLES["decoder"].keys() - {"token_ids"}),
-    "layer": Kind(ROLES["layer"], layers.diagnose_layer, frozenset({"memory", "mask"})),
+    "layer": Kind(ROLES["layer"], layers.diagnose_layer, ROLES["layer"].keys() - {"x"}),
     "encoder": Kind(ROLES["decoder"], decoder.diagnose_encoder, ROLES["decoder"].keys() - {"token_ids"}),
 }  # fmt: skip
 
