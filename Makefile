@@ -4,6 +4,8 @@ PORT ?= 8000
 RUN := .venv/bin/python
 SITE := _build/html
 INSTALLED := .venv/.installed
+# Images of Python often set it: then each of the many processes compiles again all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 sources = $(shell find $(1) -type f -not -name '*.pyc' -not -path '*/.ipynb_checkpoints/*')
 PACKAGES := polyhead attention_clinic polyglot_book sphinx_polyglot polyhead_course
 BOOK := _config.yml _toc.yml $(call sources,book src)
