@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import io
 import itertools
+import math
 import signal
 import sys
 import threading
@@ -25,6 +26,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 from attention_clinic.diagnosis import Finding
 
 SECONDS = 2.0
+# A whole diagnosis may take so many times as long as one call.
+MOST_CALLS = 20
+# How many recipes are computed in one diagnosis before it is undecided: about three seconds.
+MOST_RECIPES = 5000
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ class Trial:
     `has_run` says whether any call returned something, `failed` has the arguments of those that did not, and
     `guessed` the required arguments of which it is not known what they are for; `kind_is_guessed` says
     whether nothing but the number of arguments told the kind; `on_purpose` has the names of findings that are
-    notes since the candidate says so itself.
+    notes since the candidate says so itself. A whole diagnosis may take `limit` seconds, until `end`.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -125,8 +130,9 @@ class Trial:
         self.has_run, self.failed = False, list[dict[Any, Any]]()
         self.guessed, self.kind_is_guessed = set[str](), False
         self.on_purpose = set[str]()
-        self.calls, self.imports, self.in_calls = 0, 0, 0.0
+        self.calls, self.imports, self.num_recipes = 0, 0, 0
         self.began = time.process_time(), time.monotonic()
+        self.limit, self.end = MOST_CALLS * seconds, math.inf
 
     @property
     def late(self) -> bool:
@@ -139,22 +145,29 @@ class Trial:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the clinic has computed for one and a half calls' time by itself: then it is undecided."""
-        return time.process_time() - self.began[0] - self.in_calls > 1.5 * self.seconds
+        """Whether the clinic has computed enough: a number, so that each machine finds the same."""
+        return self.num_recipes >= MOST_RECIPES
+
+    def go_on(self) -> None:
+        """Raise `TimeIsUp` from `end` on."""
+        if time.monotonic() > self.end:
+            raise TimeIsUp
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function` with copies of the tensors.
 
         Raises:
             CallFailed: the function raises something, or takes longer than `seconds`.
+            TimeIsUp: the diagnosis is at its `end`.
         """
+        self.go_on()
         inputs: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
         tensors = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
         copies = {name: value.clone() for name, value in tensors.items()}  # a clone hands its gradient on
         passed = {**inputs, **copies}
         positional = [passed.pop(i) for i in range(len(args))]
         self.calls += 1
-        num_modules, began = len(sys.modules), time.process_time()
+        num_modules, began = len(sys.modules), time.monotonic()
         try:
             with self._watched():
                 output = call_with_timeout(self.seconds, lambda: function(*positional, **passed))
@@ -163,6 +176,7 @@ class Trial:
         except TimeIsUp:
             if len(sys.modules) > num_modules and self.imports < 3:  # PyTorch imports much on first use
                 self.imports += 1
+                self.end += time.monotonic() - began
                 return self.call(function, *args, **kwargs)
             finding = Finding("never_ends", shown(kwargs), details={"seconds": self.seconds})
             raise CallFailed(finding) from None
@@ -171,7 +185,6 @@ class Trial:
             details = {"error": f"{type(error).__name__}: {error}"}
             raise CallFailed(Finding("raises", shown(kwargs), details=details), error) from error
         finally:
-            self.in_calls += time.process_time() - began
             for name, tensor in tensors.items():
                 if not identical(tensor, copies[name]):
                     self._note(Finding("mutates", shown(kwargs), tensor, copies[name], {"argument": name}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -197,14 +198,38 @@ def test_a_search_that_takes_too_long_leaves_it_undecided(monkeypatch):
     assert diagnose(Tripled()).names == ("not_compared",)
 
 
-def test_the_time_of_calls_is_not_the_clinics_own():
-    trial = Trial(None)
-    assert not trial.exhausted
-    trial.began = (trial.began[0] - 4.0, trial.began[1])
-    assert trial.exhausted
-    trial.in_calls = 2.0
-    assert not trial.exhausted
-    assert trial.call(lambda: sum(range(10**6))) and trial.in_calls > 2.0
+class ByView(SelfAttention):
+    """Two mistakes, which are far into the search."""
+
+    def forward(self, x):
+        q, k, v = (y.reshape(len(x), 3, -1, 4) for y in self.in_proj(x).chunk(3, dim=-1))
+        return self.out_proj(attend(q, k, v, scale=1.0).transpose(1, 2).flatten(2))
+
+
+def test_on_a_slow_machine_the_verdict_is_the_same(monkeypatch):
+    processor = time.process_time
+    expected = diagnose(ByView()).names
+    assert expected == ("view", "unscaled")
+    monkeypatch.setattr(time, "process_time", lambda: 1000 * processor())
+    assert diagnose(ByView()).names == expected
+
+
+def test_the_end_of_a_search_is_a_number_of_recipes(monkeypatch):
+    monkeypatch.setattr("attention_clinic.trial.MOST_RECIPES", 50)
+    assert diagnose(SelfAttention())
+    assert diagnose(ByView()).names == ("not_compared",)
+
+
+def test_slow_calls_end_with_the_diagnosis_which_says_so(monkeypatch):
+    class Slow(ByView):
+        def forward(self, x):
+            time.sleep(0.1)
+            return super().forward(x)
+
+    monkeypatch.setattr("attention_clinic.trial.MOST_CALLS", 0.2)
+    diagnosis = diagnose(Slow())
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("out_of_time",))
+    assert "0.4 seconds" in str(diagnosis) and "seconds=20" in str(diagnosis)
 
 
 def test_what_is_asked_makes_sense_for_what_is_asked():

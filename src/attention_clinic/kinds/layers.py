@@ -146,7 +146,7 @@ def _part(trial: Trial, part: nn.Module, switches: dict[str, Any]) -> Iterator[F
     To PyTorch's own attention `is_causal` is but a hint about a mask.
     """
     own = Trial(part, trial.seconds, meant=trial.meant)
-    own.on_purpose = trial.on_purpose
+    own.on_purpose, own.end = trial.on_purpose, trial.end
     found: Iterator[Finding] = iter(())
     if is_norm(part) and type(part).__module__.split(".")[0] != "torch":
         found = diagnose_norm(own, kinds_of_norm(part)[0])
