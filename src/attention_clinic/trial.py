@@ -167,7 +167,7 @@ class Trial:
         passed = {**inputs, **copies}
         positional = [passed.pop(i) for i in range(len(args))]
         self.calls += 1
-        num_modules, began = len(sys.modules), time.monotonic()
+        num_modules = len(sys.modules)
         try:
             with self._watched():
                 output = call_with_timeout(self.seconds, lambda: function(*positional, **passed))
@@ -176,7 +176,6 @@ class Trial:
         except TimeIsUp:
             if len(sys.modules) > num_modules and self.imports < 3:  # PyTorch imports much on first use
                 self.imports += 1
-                self.end += time.monotonic() - began
                 return self.call(function, *args, **kwargs)
             finding = Finding("never_ends", shown(kwargs), details={"seconds": self.seconds})
             raise CallFailed(finding) from None
@@ -198,7 +197,7 @@ class Trial:
         before = torch.is_grad_enabled(), torch.get_default_dtype()
         random = torch.get_rng_state()
         torch.default_generator.manual_seed(self.calls)  # another each time: chance shows as a difference
-        printed = io.StringIO()
+        printed, num_modules, began = io.StringIO(), len(sys.modules), time.monotonic()
         try:
             with contextlib.ExitStack() as stack:
                 if self.quiet:
@@ -207,6 +206,8 @@ class Trial:
                     warnings.simplefilter("ignore")
                 yield
         finally:
+            if len(sys.modules) > num_modules:  # what imports take is not the code's
+                self.end += time.monotonic() - began
             if torch.initial_seed() != self.calls:
                 self._note(Finding("reseeds"))
             if (torch.is_grad_enabled(), torch.get_default_dtype()) != before:
@@ -239,7 +240,7 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
     began = time.monotonic()
 
     def ring(_: int, frame: FrameType | None) -> None:
-        if time.monotonic() - began < 10 * seconds and _is_importing(frame):
+        if _is_importing(frame):
             return  # an interrupted import leaves half a module; the next ring is near
         if next(rings):
             # A bare `except` in a loop has swallowed the first exception and would swallow this one. A tracer
@@ -265,7 +266,7 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code is not _by_alarm.__code__:
+    while frame is not None and frame.f_code not in (_by_alarm.__code__, _by_thread.__code__):
         if "importlib._bootstrap" in frame.f_code.co_filename:
             return True
         frame = frame.f_back
@@ -278,14 +279,16 @@ def _interrupt(frame: FrameType, event: str, arg: Any) -> Any:
 
 def _by_thread(seconds: float, function: Callable[[], Any]) -> Any:
     """The same outside the main thread, and where the system has no alarm."""
-    target, done = ctypes.c_ulong(threading.get_ident()), threading.Event()
+    own, done = threading.get_ident(), threading.Event()
+    target = ctypes.c_ulong(own)
     api = getattr(ctypes, "pythonapi", None)
     interrupt: Any = getattr(api, "PyThreadState_SetAsyncExc", lambda *_: None)  # other Pythons lack it
 
     def watch() -> None:
         wait = seconds
         while not done.wait(wait):
-            interrupt(target, ctypes.py_object(TimeIsUp))
+            if not _is_importing(sys._current_frames().get(own)):
+                interrupt(target, ctypes.py_object(TimeIsUp))
             wait = 0.2
 
     dog = threading.Thread(target=watch, daemon=True)
