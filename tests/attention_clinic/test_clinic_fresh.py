@@ -578,3 +578,59 @@ def test_a_layer_is_given_the_rotary_positions_that_it_must_have():
     assert diagnose(TurnedLayer(), causal=True), str(diagnose(TurnedLayer(), causal=True))
     assert diagnose(TurnedLayer(is_right=False), causal=True).names == ("residual_from_start",)
     assert diagnose(TurnedLayer(tiled=True), causal=True).names == ("kv_tiled",)
+
+
+class Gated(nn.Module):
+    """Three matrices that are no queries, keys and values."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up, self.down = nn.Linear(24, 24), nn.Linear(24, 24), nn.Linear(24, 24)
+
+    def forward(self, x):
+        return self.down(self.gate(x).sigmoid() * self.up(x))
+
+
+class PlainBlock(nn.Module):
+    """A layer in which nothing has a name that tells what it is."""
+
+    def __init__(self, mixer):
+        super().__init__()
+        self.mixer, self.gated = mixer, Gated()
+        self.norm_1, self.norm_2 = nn.LayerNorm(24), nn.LayerNorm(24)
+
+    def forward(self, x):
+        h = x + self.mixer(x=self.norm_1(x))
+        return h + self.gated(self.norm_2(h))
+
+
+class FlatBlock(PlainBlock):
+    """Projects in the layer itself, and repeats two heads of keys in the wrong order."""
+
+    def __init__(self):
+        super().__init__(nn.Linear(24, 24))
+        self.projection = nn.Linear(24, 40)
+
+    def forward(self, x):
+        parts = self.projection(self.norm_1(x)).split([24, 8, 8], dim=-1)
+        q, *both = (y.unflatten(-1, (-1, 4)).transpose(1, 2) for y in parts)
+        h = x + self.mixer(attend(q, *(y.repeat(1, 3, 1, 1) for y in both)).transpose(1, 2).flatten(2))
+        return h + self.gated(self.norm_2(h))
+
+
+def test_attention_in_a_layer_is_found_whatever_its_class_is_called():
+    diagnosis = diagnose(PlainBlock(OwnLinears(has_bias=True)), causal=False)
+    assert diagnosis and "numbers" in diagnosis.examined, str(diagnosis)
+    assert diagnose(PlainBlock(OwnLinears(has_bias=True, tiled=True)), causal=False).names == ("kv_tiled",)
+    assert diagnose(PlainBlock(Gated()), causal=False)
+
+
+def test_a_layer_whose_attention_cannot_be_examined_is_not_called_right():
+    class Bent(OwnLinears):
+        def forward(self, x):
+            return 3 * super().forward(x).tanh()
+
+    for layer in (FlatBlock(), PlainBlock(Bent(has_bias=True))):
+        diagnosis = diagnose(layer, causal=False)
+        assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("not_compared",)), str(diagnosis)
+        assert "numbers" in diagnosis.skipped
