@@ -142,13 +142,14 @@ def _is_sum(total: Tensor, streams: list[Tensor], parts: list[Tensor]) -> bool:
 
 
 def _parts(trial: Trial, own: nn.Module, steps: dict[nn.Module, Step]) -> Iterator[Finding]:
-    """What norms have, and what attends, from outside in; a doubt where that does not give known numbers."""
+    """What norms have, and what attends, the layer last; a doubt where that does not give known numbers."""
     known, unknown = set[nn.Module](), list[nn.Module]()
-    for part in own.modules():
+    _, *inside = own.modules()
+    for part in (*inside, own):
         is_of_torch = type(part).__module__.split(".")[0] == "torch"
         if is_norm(part):
             yield from () if is_of_torch else _part(Trial(part), trial, {})
-        elif part not in known and readings(part):
+        elif known.isdisjoint(part.modules()) and readings(part):
             mixes = part in steps and not is_of_torch and _mixes(trial, steps[part])
             if not mixes and "att" not in type(part).__name__.lower():
                 continue
