@@ -634,3 +634,13 @@ def test_a_layer_whose_attention_cannot_be_examined_is_not_called_right():
         diagnosis = diagnose(layer, causal=False)
         assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("not_compared",)), str(diagnosis)
         assert "numbers" in diagnosis.skipped
+
+
+def test_the_calls_that_were_tried_are_calls_of_the_owners_code():
+    class PositionalEncoder(nn.Module):
+        def forward(self, x):
+            return x + torch.zeros(3, 5, 11)
+
+    diagnosis = diagnose(PositionalEncoder())
+    assert diagnosis.names == ("not_called",) and diagnosis.tried[0] == "candidate((2, 7))"
+    assert "lambda" not in "".join(diagnosis.tried) and "PositionalEncoder" not in str(diagnosis)
