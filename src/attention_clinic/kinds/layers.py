@@ -186,9 +186,8 @@ def _part(own: Trial, trial: Trial, switches: dict[str, Any]) -> Iterator[Findin
 
 def _mixes(trial: Trial, step: Step) -> bool:
     """Whether it gives something else where each token is a sequence of its own."""
-    tokens = step.input.flatten(0, -2)[:, None]
     try:
-        output = trial.call(lambda x: first_output(step.module(x)).flatten(), tokens)
+        output = trial.call(lambda x: first_output(step.module(x.flatten(0, -2)[:, None])), step.input)
     except CallFailed:
         return True
-    return not same(output, step.output.flatten())
+    return not isinstance(output, Tensor) or not same(output.flatten(), step.output.flatten())
