@@ -10,6 +10,7 @@ The kinds are in `kinds/table.py`, and so is what counts as a bug; the other mod
 
 import contextlib
 import difflib
+import time
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,7 @@ from attention_clinic.kinds import decoder, layers, norms, positions, table
 from attention_clinic.kinds.modules import build_module
 from attention_clinic.kinds.table import KINDS, Kind, counts_as, distance
 from attention_clinic.seeded import around
-from attention_clinic.trial import SECONDS, CallFailed, Meant, Trial, call_text, one_thread
+from attention_clinic.trial import SECONDS, CallFailed, Meant, TimeIsUp, Trial, call_text, one_thread
 from polyhead.modes import evaluation_mode
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
@@ -85,7 +86,7 @@ def diagnose(
             trial.made = made
             trial.kind_is_guessed = kind is None and not has_usual_names(candidate, name)
             diagnosis = _examine(trial, name, ignore, wording)
-            if diagnosis.healthy or "never_ends" in diagnosis.names:
+            if diagnosis.healthy or {"never_ends", "out_of_time"} & {*diagnosis.names}:
                 return diagnosis
             diagnoses.append(diagnosis)
     best = min(diagnoses, key=distance)
@@ -236,11 +237,15 @@ def _matches(candidate: Any, kind: Kind) -> bool:
 def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording) -> Diagnosis:
     """Examine the candidate of a trial as code of one kind, and sort the findings."""
     found: list[Finding] = []
+    trial.end = time.monotonic() + trial.limit
     try:
         for finding in KINDS[kind].examine(trial):
             found.append(finding)
     except CallFailed as stop:
         found.append(stop.finding)
+    except TimeIsUp:
+        found.append(Finding("out_of_time", details={"seconds": trial.limit}))
+        trial.question = f"seconds={10 * trial.seconds:g}"
     if not trial.has_run and _guesses_arguments(trial, kind):
         found = [_not_called(trial, kind, each) if each.name == "raises" else each for each in found]
     findings: dict[str, list[Finding]] = {"bugs": [], "doubts": [], "notes": []}

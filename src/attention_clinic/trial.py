@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import io
 import itertools
+import math
 import signal
 import sys
 import threading
@@ -25,6 +26,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 from attention_clinic.diagnosis import Finding
 
 SECONDS = 2.0
+# A whole diagnosis may take so many times as long as one call.
+MOST_CALLS = 20
+# How many recipes are computed in one diagnosis before it is undecided: about three seconds.
+MOST_RECIPES = 5000
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ class Trial:
     `has_run` says whether any call returned something, `failed` has the arguments of those that did not, and
     `guessed` the required arguments of which it is not known what they are for; `kind_is_guessed` says
     whether nothing but the number of arguments told the kind; `on_purpose` has the names of findings that are
-    notes since the candidate says so itself.
+    notes since the candidate says so itself. A whole diagnosis may take `limit` seconds, until `end`.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -125,8 +130,9 @@ class Trial:
         self.has_run, self.failed = False, list[dict[Any, Any]]()
         self.guessed, self.kind_is_guessed = set[str](), False
         self.on_purpose = set[str]()
-        self.calls, self.imports, self.in_calls = 0, 0, 0.0
+        self.calls, self.imports, self.num_recipes = 0, 0, 0
         self.began = time.process_time(), time.monotonic()
+        self.limit, self.end = MOST_CALLS * seconds, math.inf
 
     @property
     def late(self) -> bool:
@@ -139,22 +145,29 @@ class Trial:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the clinic has computed for one and a half calls' time by itself: then it is undecided."""
-        return time.process_time() - self.began[0] - self.in_calls > 1.5 * self.seconds
+        """Whether the clinic has computed enough: a number, so that each machine finds the same."""
+        return self.num_recipes >= MOST_RECIPES
+
+    def go_on(self) -> None:
+        """Raise `TimeIsUp` from `end` on."""
+        if time.monotonic() > self.end:
+            raise TimeIsUp
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function` with copies of the tensors.
 
         Raises:
             CallFailed: the function raises something, or takes longer than `seconds`.
+            TimeIsUp: the diagnosis is at its `end`.
         """
+        self.go_on()
         inputs: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
         tensors = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
         copies = {name: value.clone() for name, value in tensors.items()}  # a clone hands its gradient on
         passed = {**inputs, **copies}
         positional = [passed.pop(i) for i in range(len(args))]
         self.calls += 1
-        num_modules, began = len(sys.modules), time.process_time()
+        num_modules = len(sys.modules)
         try:
             with self._watched():
                 output = call_with_timeout(self.seconds, lambda: function(*positional, **passed))
@@ -171,7 +184,6 @@ class Trial:
             details = {"error": f"{type(error).__name__}: {error}"}
             raise CallFailed(Finding("raises", shown(kwargs), details=details), error) from error
         finally:
-            self.in_calls += time.process_time() - began
             for name, tensor in tensors.items():
                 if not identical(tensor, copies[name]):
                     self._note(Finding("mutates", shown(kwargs), tensor, copies[name], {"argument": name}))
@@ -185,7 +197,7 @@ class Trial:
         before = torch.is_grad_enabled(), torch.get_default_dtype()
         random = torch.get_rng_state()
         torch.default_generator.manual_seed(self.calls)  # another each time: chance shows as a difference
-        printed = io.StringIO()
+        printed, num_modules, began = io.StringIO(), len(sys.modules), time.monotonic()
         try:
             with contextlib.ExitStack() as stack:
                 if self.quiet:
@@ -194,6 +206,8 @@ class Trial:
                     warnings.simplefilter("ignore")
                 yield
         finally:
+            if len(sys.modules) > num_modules:  # what imports take is not the code's
+                self.end += time.monotonic() - began
             if torch.initial_seed() != self.calls:
                 self._note(Finding("reseeds"))
             if (torch.is_grad_enabled(), torch.get_default_dtype()) != before:
@@ -226,7 +240,7 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
     began = time.monotonic()
 
     def ring(_: int, frame: FrameType | None) -> None:
-        if time.monotonic() - began < 10 * seconds and _is_importing(frame):
+        if _is_importing(frame):
             return  # an interrupted import leaves half a module; the next ring is near
         if next(rings):
             # A bare `except` in a loop has swallowed the first exception and would swallow this one. A tracer
@@ -252,7 +266,7 @@ def _by_alarm(seconds: float, function: Callable[[], Any]) -> Any:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code is not _by_alarm.__code__:
+    while frame is not None and frame.f_code not in (_by_alarm.__code__, _by_thread.__code__):
         if "importlib._bootstrap" in frame.f_code.co_filename:
             return True
         frame = frame.f_back
@@ -265,14 +279,16 @@ def _interrupt(frame: FrameType, event: str, arg: Any) -> Any:
 
 def _by_thread(seconds: float, function: Callable[[], Any]) -> Any:
     """The same outside the main thread, and where the system has no alarm."""
-    target, done = ctypes.c_ulong(threading.get_ident()), threading.Event()
+    own, done = threading.get_ident(), threading.Event()
+    target = ctypes.c_ulong(own)
     api = getattr(ctypes, "pythonapi", None)
     interrupt: Any = getattr(api, "PyThreadState_SetAsyncExc", lambda *_: None)  # other Pythons lack it
 
     def watch() -> None:
         wait = seconds
         while not done.wait(wait):
-            interrupt(target, ctypes.py_object(TimeIsUp))
+            if not _is_importing(sys._current_frames().get(own)):
+                interrupt(target, ctypes.py_object(TimeIsUp))
             wait = 0.2
 
     dog = threading.Thread(target=watch, daemon=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -197,14 +198,38 @@ def test_a_search_that_takes_too_long_leaves_it_undecided(monkeypatch):
     assert diagnose(Tripled()).names == ("not_compared",)
 
 
-def test_the_time_of_calls_is_not_the_clinics_own():
-    trial = Trial(None)
-    assert not trial.exhausted
-    trial.began = (trial.began[0] - 4.0, trial.began[1])
-    assert trial.exhausted
-    trial.in_calls = 2.0
-    assert not trial.exhausted
-    assert trial.call(lambda: sum(range(10**6))) and trial.in_calls > 2.0
+class ByView(SelfAttention):
+    """Two mistakes, which are far into the search."""
+
+    def forward(self, x):
+        q, k, v = (y.reshape(len(x), 3, -1, 4) for y in self.in_proj(x).chunk(3, dim=-1))
+        return self.out_proj(attend(q, k, v, scale=1.0).transpose(1, 2).flatten(2))
+
+
+def test_on_a_slow_machine_the_verdict_is_the_same(monkeypatch):
+    processor = time.process_time
+    expected = diagnose(ByView()).names
+    assert expected == ("view", "unscaled")
+    monkeypatch.setattr(time, "process_time", lambda: 1000 * processor())
+    assert diagnose(ByView()).names == expected
+
+
+def test_the_end_of_a_search_is_a_number_of_recipes(monkeypatch):
+    monkeypatch.setattr("attention_clinic.trial.MOST_RECIPES", 50)
+    assert diagnose(SelfAttention())
+    assert diagnose(ByView()).names == ("not_compared",)
+
+
+def test_slow_calls_end_with_the_diagnosis_which_says_so(monkeypatch):
+    class Slow(ByView):
+        def forward(self, x):
+            time.sleep(0.1)
+            return super().forward(x)
+
+    monkeypatch.setattr("attention_clinic.trial.MOST_CALLS", 0.2)
+    diagnosis = diagnose(Slow())
+    assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("out_of_time",))
+    assert "0.4 seconds" in str(diagnosis) and "seconds=20" in str(diagnosis)
 
 
 def test_what_is_asked_makes_sense_for_what_is_asked():
@@ -553,3 +578,69 @@ def test_a_layer_is_given_the_rotary_positions_that_it_must_have():
     assert diagnose(TurnedLayer(), causal=True), str(diagnose(TurnedLayer(), causal=True))
     assert diagnose(TurnedLayer(is_right=False), causal=True).names == ("residual_from_start",)
     assert diagnose(TurnedLayer(tiled=True), causal=True).names == ("kv_tiled",)
+
+
+class Gated(nn.Module):
+    """Three matrices that are no queries, keys and values."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up, self.down = nn.Linear(24, 24), nn.Linear(24, 24), nn.Linear(24, 24)
+
+    def forward(self, x):
+        return self.down(self.gate(x).sigmoid() * self.up(x))
+
+
+class PlainBlock(nn.Module):
+    """A layer in which nothing has a name that tells what it is."""
+
+    def __init__(self, mixer):
+        super().__init__()
+        self.mixer, self.gated = mixer, Gated()
+        self.norm_1, self.norm_2 = nn.LayerNorm(24), nn.LayerNorm(24)
+
+    def forward(self, x):
+        h = x + self.mixer(x=self.norm_1(x))
+        return h + self.gated(self.norm_2(h))
+
+
+class FlatBlock(PlainBlock):
+    """Projects in the layer itself, and repeats two heads of keys in the wrong order."""
+
+    def __init__(self):
+        super().__init__(nn.Linear(24, 24))
+        self.projection = nn.Linear(24, 40)
+
+    def forward(self, x):
+        parts = self.projection(self.norm_1(x)).split([24, 8, 8], dim=-1)
+        q, *both = (y.unflatten(-1, (-1, 4)).transpose(1, 2) for y in parts)
+        h = x + self.mixer(attend(q, *(y.repeat(1, 3, 1, 1) for y in both)).transpose(1, 2).flatten(2))
+        return h + self.gated(self.norm_2(h))
+
+
+def test_attention_in_a_layer_is_found_whatever_its_class_is_called():
+    diagnosis = diagnose(PlainBlock(OwnLinears(has_bias=True)), causal=False)
+    assert diagnosis and "numbers" in diagnosis.examined, str(diagnosis)
+    assert diagnose(PlainBlock(OwnLinears(has_bias=True, tiled=True)), causal=False).names == ("kv_tiled",)
+    assert diagnose(PlainBlock(Gated()), causal=False)
+
+
+def test_a_layer_whose_attention_cannot_be_examined_is_not_called_right():
+    class Bent(OwnLinears):
+        def forward(self, x):
+            return 3 * super().forward(x).tanh()
+
+    for layer in (FlatBlock(), PlainBlock(Bent(has_bias=True))):
+        diagnosis = diagnose(layer, causal=False)
+        assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("not_compared",)), str(diagnosis)
+        assert "numbers" in diagnosis.skipped
+
+
+def test_the_calls_that_were_tried_are_calls_of_the_owners_code():
+    class PositionalEncoder(nn.Module):
+        def forward(self, x):
+            return x + torch.zeros(3, 5, 11)
+
+    diagnosis = diagnose(PositionalEncoder())
+    assert diagnosis.names == ("not_called",) and diagnosis.tried[0] == "candidate((2, 7))"
+    assert "lambda" not in "".join(diagnosis.tried) and "PositionalEncoder" not in str(diagnosis)

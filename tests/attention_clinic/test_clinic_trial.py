@@ -90,6 +90,28 @@ def test_what_is_imported_on_first_use_is_not_held_against_the_code(tmp_path, mo
     assert clinic.diagnose(candidate, kind="attention", seconds=0.7)
 
 
+@pytest.mark.parametrize("is_main", [True, False])
+def test_a_long_import_is_not_left_half_done(tmp_path, monkeypatch, is_main):
+    text = "import time\nfor _ in range(130): time.sleep(0.01)\nwhole = 1"
+    (tmp_path / f"long_part_{is_main}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+
+    def candidate(query, key, value):
+        return importlib.import_module(f"long_part_{is_main}").whole * attend(query, key, value)
+
+    def run():
+        found.append(clinic.diagnose(candidate, kind="attention", seconds=0.1).names)
+
+    if is_main:
+        run()
+    else:
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(20)
+    assert found == [()]
+
+
 def test_an_alarm_that_was_set_before_still_rings():
     rings = []
     handler = signal.signal(signal.SIGALRM, lambda *_: rings.append(1))

@@ -17,7 +17,7 @@ from attention_clinic.kinds.modules import evaluation_copy, readings
 from attention_clinic.kinds.multi_head import TURNS, diagnose_multi_head
 from attention_clinic.kinds.norms import diagnose_norm, is_norm, kinds_of_norm
 from attention_clinic.kinds.positions import angles_of, tables_of
-from attention_clinic.trial import CallFailed, Trial
+from attention_clinic.trial import CallFailed, Trial, first_output
 
 # Found in a part, these say that it was not called as the layer calls it.
 _UNLIKE = {*FINDINGS["names"]["part"]} | FINDINGS["distance"].keys()
@@ -48,9 +48,10 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
     width = next(each.numel() for part in own.modules() if is_norm(part) for each in part.parameters())
     x, memory = samples((2, 5, width), (2, 5, width))
     tokens = {"x": x, "memory": memory} if "memory" in subject.required else {"x": x}
-    found_in = (readings(part) for part in own.modules() if "att" in type(part).__name__.lower())
-    size = next((each[0].head_dim for each in found_in if each), 2)
-    for tables in tables_of({*TURNS} & subject.required, angles_of(torch.arange(5), size)):
+    turns = {*TURNS} & subject.required
+    found_in = filter(None, map(readings, own.modules() if turns else []))
+    sizes = dict.fromkeys(each[0].head_dim for each in found_in) or [2]
+    for tables in [each for size in sizes for each in tables_of(turns, angles_of(torch.arange(5), size))]:
         inputs = {**tokens, **tables}
         steps, output = _watched(own, subject, inputs)
         if not isinstance(output, CallFailed):
@@ -59,11 +60,10 @@ def diagnose_layer(trial: Trial) -> Iterator[Finding]:
         yield Finding("not_called", inputs, details={"error": output.finding.details.get("error", "")})
         return
     yield from _batch(trial, subject, inputs, output)
-    names = [*_residuals(steps, x, output)]
+    names = [*_residuals([step for step in steps if step.module is not own], x, output)]
     yield from (Finding(name, inputs, None, output) for name in dict.fromkeys(names))
     trial.examined.append("residual")
-    calls = {step.module: step.switches for step in steps}
-    found = [each for part in own.modules() for each in _part(trial, part, calls.get(part, {}))]
+    found = [*_parts(trial, own, {step.module: step for step in steps})]
     leaks = _leaks(subject, inputs, output)
     yield from (each for each in found if each.name != "causal_open" or leaks)
     if trial.meant.causal and leaks and _OPEN.isdisjoint(each.name for each in found):
@@ -75,11 +75,12 @@ def _watched(own: nn.Module, subject: Subject, inputs: dict[str, Any]) -> tuple[
     steps = list[Step]()
 
     def keep(module: nn.Module, given: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
-        first = output[0] if isinstance(output, tuple | list) else output
-        if given and isinstance(given[0], Tensor) and isinstance(first, Tensor) and module is not own:
+        first = first_output(output)
+        tensors = [x for x in (*given, *options.values()) if isinstance(x, Tensor)]
+        if tensors and isinstance(first, Tensor):
             named = {**dict(zip((p.name for p in signature(module) or []), given, strict=False)), **options}
             switches = {name: x for name, x in named.items() if isinstance(x, bool | int | str)}
-            steps.append(Step(module, given[0].detach().clone(), first.detach().clone(), switches))
+            steps.append(Step(module, tensors[0].detach().clone(), first.detach().clone(), switches))
 
     within_norms = {part for norm in own.modules() if is_norm(norm) for part in norm.children()}
     with contextlib.ExitStack() as hooks:
@@ -141,24 +142,53 @@ def _is_sum(total: Tensor, streams: list[Tensor], parts: list[Tensor]) -> bool:
     return any(same(stream + part, total) for stream in streams for part in parts)
 
 
-def _part(trial: Trial, part: nn.Module, switches: dict[str, Any]) -> Iterator[Finding]:
-    """What a norm of its own has, or the attention inside, called with the switches that the layer sets.
+def _parts(trial: Trial, own: nn.Module, steps: dict[nn.Module, Step]) -> Iterator[Finding]:
+    """What norms have, and what attends, the layer last; a doubt where that does not give known numbers."""
+    known, unknown = set[nn.Module](), list[nn.Module]()
+    _, *inside = own.modules()
+    for part in (*inside, own):
+        is_of_torch = type(part).__module__.split(".")[0] == "torch"
+        if is_norm(part):
+            yield from () if is_of_torch else _part(Trial(part), trial, {})
+        elif known.isdisjoint(part.modules()) and readings(part):
+            mixes = part in steps and not is_of_torch and _mixes(trial, steps[part])
+            if not mixes and "att" not in type(part).__name__.lower():
+                continue
+            tried = Trial(part)
+            found = [*_part(tried, trial, steps[part].switches if part in steps else {})]
+            yield from found
+            if found or "numbers" in tried.examined:
+                trial.examined.append("numbers")
+                known |= {*part.modules()}
+            elif part in steps:
+                unknown.append(part)
+    is_by_token = own in steps and not _mixes(trial, steps[own])
+    if any(known.isdisjoint(part.modules()) for part in unknown) or not (known or is_by_token):
+        trial.skipped.append("numbers")
+        yield Finding("not_compared")
+
+
+def _part(own: Trial, trial: Trial, switches: dict[str, Any]) -> Iterator[Finding]:
+    """Findings about a norm, or about attention, called with the switches that the layer sets.
 
     To PyTorch's own attention `is_causal` is but a hint about a mask.
     """
-    own = Trial(part, trial.seconds, meant=trial.meant)
-    own.on_purpose = trial.on_purpose
-    found: Iterator[Finding] = iter(())
-    if is_norm(part) and type(part).__module__.split(".")[0] != "torch":
-        found = diagnose_norm(own, kinds_of_norm(part)[0])
-    elif "att" in type(part).__name__.lower() and readings(part):
-        own_switches = {} if isinstance(part, nn.MultiheadAttention) else switches
-        vars(part)["forward"] = partial(part.forward, **own_switches)
-        found = diagnose_multi_head(own)
-        trial.examined.append("numbers")
+    part, own.seconds, own.meant = own.candidate, trial.seconds, trial.meant
+    own.on_purpose, own.end = trial.on_purpose, trial.end
+    if not isinstance(part, nn.MultiheadAttention):
+        vars(part)["forward"] = partial(part.forward, **switches)
+    found = diagnose_norm(own, kinds_of_norm(part)[0]) if is_norm(part) else diagnose_multi_head(own)
     try:
-        yield from (finding for finding in found if finding.name not in _UNLIKE)
-    except CallFailed:
-        trial.skipped.append("numbers")
+        with contextlib.suppress(CallFailed):
+            yield from (finding for finding in found if finding.name not in _UNLIKE)
     finally:
         vars(part).pop("forward", None)
+
+
+def _mixes(trial: Trial, step: Step) -> bool:
+    """Whether it gives something else where each token is a sequence of its own."""
+    try:
+        output = trial.call(lambda x: first_output(step.module(x.flatten(0, -2)[:, None])), step.input)
+    except CallFailed:
+        return True
+    return not isinstance(output, Tensor) or not same(output.flatten(), step.output.flatten())

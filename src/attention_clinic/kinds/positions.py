@@ -297,8 +297,9 @@ def diagnose_sinusoidal(trial: Trial) -> Iterator[Finding]:
     own, is_module = trial.candidate, isinstance(trial.candidate, nn.Module)
     if is_module or sum(each.default is each.empty for each in signature(own) or []) == 1:
         tables = (*own.eval().buffers(), *own.parameters()) if is_module else ()
+        make, take = _ADDED[2]
         with contextlib.suppress(CallFailed, RuntimeError):
-            tables = tables or (trial.call(_added_by, own, 7, 0, _ADDED[2]),)
+            tables = tables or (trial.call(lambda ids: take(first_output(own(ids))), make(7, 0)),)
         width = next((each.shape[-1] for each in tables if each.ndim and each.shape[-1] % 2 == 0), 10)
         subjects = [Subject(trial, ROLES["sinusoidal"], partial(_added_by, own, form=way)) for way in _ADDED]
         case = sinusoidal(7, width)
