@@ -24,7 +24,7 @@ for module in ("lock", "publish"):
         script = Path({str(ROOT)!r}, "src/polyhead_course/workshop", f"{{module}}.py")
         os.execv(sys.executable, [sys.executable, "-I", "-S", str(script), *sys.argv[3:]])
 with open("log", "a") as log:
-    log.write(command + "\\n")
+    log.write(command + " -B" * sys.dont_write_bytecode + "\\n")
 if os.environ.get("FAIL", "nothing") in command:
     sys.exit(1)
 if "-m venv" in command:
@@ -138,6 +138,12 @@ def test_the_environment_is_made_once_and_updated_when_a_requirement_changes(pro
         code, _, commands = project.make("environment")
         assert (code, bool(commands), new_environment(commands)) == (0, True, False)
         assert project.make("environment")[2] == []
+
+
+def test_what_is_imported_is_compiled_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    commands = project.make("environment")[2]
+    assert commands and not any(command.endswith(" -B") for command in commands)
 
 
 def test_new_versions_are_written_below_the_first_line_without_those_of_one_machine(project: Project) -> None:
