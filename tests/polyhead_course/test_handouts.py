@@ -83,7 +83,7 @@ def test_an_archive_has_each_figure_as_svg_and_png(window: Browser, tmp_path: Pa
     assert (tmp_path / "figures.zip").read_bytes() == before
 
 
-def test_every_chapter_with_exercises_gets_its_slides(full: Built) -> None:
+def test_every_chapter_with_exercises_gets_its_slides(full: Built, window: Browser) -> None:
     line = [sys.executable, "-m", "polyhead_course.handouts", "ko", "--root", str(full.root)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     assert "ko, slides of 1 chapters" in done.stdout
