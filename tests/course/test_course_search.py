@@ -41,8 +41,8 @@ def test_queries_find_their_place(window: Browser, address: str, code: str) -> N
 
 
 # As good as the search is for what nobody has thought of: of 60, 48 were found before it knew what readers
-# type for each section; of the last 100, 73 before, 89 when they were first asked. A sentence that changes on a
-# page may move one or two.
+# type for each section; of the last 100, 73 before, 89 when they were first asked. A sentence that changes
+# may move one or two.
 @pytest.mark.parametrize(("code", "reached"), [("en", 57), ("zh-TW", 57), ("zh-CN", 57), ("ko", 59)])
 def test_queries_that_the_ranking_was_not_made_with(
     window: Browser, address: str, code: str, reached: int
