@@ -220,6 +220,7 @@ def test_the_slowest_step_is_quick_on_a_slow_machine(window: Browser, address: s
       document.querySelectorAll("[data-live=translator] .live-switches button")[head].click();
       for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
     }"""
+    loop = "() => { let sum = 0; for (let i = 1; i < 2e7; i++) sum += Math.sqrt(i); return sum; }"
     with visit(window, address, reduced_motion="reduce", viewport={"width": 390, "height": 800}) as seen:
         come_near(seen, "translator")
         seen.page.locator("[data-live=translator] .live-load button:visible").click()
@@ -232,10 +233,14 @@ def test_the_slowest_step_is_quick_on_a_slow_machine(window: Browser, address: s
             found = session.send("Performance.getMetrics")["metrics"]
             return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
 
-        steps = []
+        steps, loops = [], []
         for head in range(1, 9):
             before = ticks()
             seen.page.evaluate(switch, head)
-            steps.append(1000 * (ticks() - before))
-        # Six times slower, within 100 ms; a fifth more for what else this machine does.
-        assert 6 * min(steps) < 120, steps
+            between = ticks()
+            seen.page.evaluate(loop)
+            steps.append(1000 * (between - before))
+            loops.append(1000 * (ticks() - between))
+        # Six times slower, within 100 ms; a fifth more for what else this machine does. The loop takes 28 ms
+        # on the machine for which this was set; one that is slower itself needs to be slowed down less.
+        assert 6 * min(steps) / max(1, min(loops) / 28) < 120, (steps, loops)
