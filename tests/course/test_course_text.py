@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -87,6 +88,19 @@ def test_comments_in_code_give_shapes_only(book: Book) -> None:
         if token.type == tokenize.COMMENT and not shape.fullmatch(token.string.removeprefix("#").strip())
     ]
     assert told == [], "\n" + "\n".join(told)
+
+
+def test_a_figure_or_a_listing_ends_its_cell(book: Book) -> None:
+    """Jupyter displays the value of a cell's last expression, and no other."""
+    for chapter in read_all(book)[0].values():
+        for cell in chapter.cells:
+            if cell.kind == "code":
+                tree = ast.parse(cell.source)
+                for node in ast.walk(tree):
+                    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                        called = ast.unparse(node.value.func).split(".")[0]
+                        lost = called in ("show", "live", "plots") and node is not tree.body[-1]
+                        assert not lost, f"{chapter.path}#{cell.id}: nobody sees {ast.unparse(node)}"
 
 
 def test_code_fits_into_the_column_beside_both_bars(book: Book) -> None:
