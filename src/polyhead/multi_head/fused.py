@@ -21,9 +21,10 @@ class MultiHeadAttention(nn.Module):
     keys and values of all heads, `_attend` mixes the values, and `output_projection` mixes the heads.
 
     With fewer key and value heads than query heads it is grouped-query attention (Ainslie et al. 2023); with
-    one of them, multi-query attention (Shazeer 2019). It builds no num_queries × num_keys matrix of floating
-    numbers unless `need_weights` is set, or the mask or a window is such a matrix. (On a CPU, PyTorch's own
-    function builds one for dropout.)
+    one of them, multi-query attention (Shazeer 2019). It builds no num_queries × num_keys matrix unless
+    `need_weights` is set, or a mask of that size is needed: `mask` or `window`, or `is_causal` for several
+    queries after cached keys. The kernel turns masks into floating numbers. (On a CPU it builds a matrix for
+    dropout, too.)
 
     `input_projection` gives the queries of all heads, then keys, then values: (num_heads + 2 · num_kv_heads)
     · head_dim numbers for each token.
@@ -119,6 +120,15 @@ class MultiHeadAttention(nn.Module):
             head_gates: a factor for each head's output; 1 = unchanged.
             positions: those of the queries, for `rotary` and `window` only. By default they are counted from
                 the cache's length on, padding included.
+
+        Returns:
+            The output, (batch, num_queries, embed_dim), and the weights, (batch, num_heads, num_queries,
+            all_keys), or None without `need_weights`. `all_keys` counts the cached keys, too.
+
+        Raises:
+            TypeError: an argument has the wrong type or dtype.
+            ValueError: a shape does not fit; `key` or a complete cache is given, but there is `rotary` or a
+                `window`; `is_causal` is False, but there is a `window`.
         """
         key = query if key is None else key
         value = key if value is None else value
