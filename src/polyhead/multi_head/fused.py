@@ -55,7 +55,7 @@ class MultiHeadAttention(nn.Module):
         *,
         head_dim: Size | None = None,
         rotary: RotaryPositions | None = None,
-        qk_norm: Positive | None = None,
+        qk_norm_eps: Positive | None = None,
         window: Size | None = None,
         sinks: bool = False,
     ) -> None:
@@ -69,7 +69,7 @@ class MultiHeadAttention(nn.Module):
             bias: whether the projections add a learned bias.
             head_dim: size of a head's queries, keys and values; embed_dim / num_heads by default.
             rotary: the rotary positions of queries and keys; for self-attention only.
-            qk_norm: the eps with which the queries and keys of each head are normalised; None: they are not.
+            qk_norm_eps: the eps with which each head's queries and keys are normalised; None: they are not.
             window: how many keys a query sees at most, its own and those before it; for causal use only. It
                 counts `positions`, if any are given, otherwise keys, padding included.
             sinks: whether each head has a sink, initially a score of 0.
@@ -85,8 +85,8 @@ class MultiHeadAttention(nn.Module):
         if rotary is not None and rotary.head_dim != self.head_dim:
             raise ValueError(f"rotary must have head_dim = {self.head_dim}, got {rotary.head_dim}")
         self.rotary, self.window = rotary, window
-        self.query_norm = None if qk_norm is None else RMSNorm(self.head_dim, qk_norm)
-        self.key_norm = None if qk_norm is None else RMSNorm(self.head_dim, qk_norm)
+        self.query_norm = None if qk_norm_eps is None else RMSNorm(self.head_dim, qk_norm_eps)
+        self.key_norm = None if qk_norm_eps is None else RMSNorm(self.head_dim, qk_norm_eps)
         self.sinks = nn.Parameter(torch.zeros(num_heads)) if sinks else None
 
     @checked
