@@ -29,6 +29,9 @@ from polyhead.modes import evaluation_mode
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
 
+# A whole diagnosis may take so many times as long as one call.
+MOST_CALLS = 20
+
 
 @one_thread()
 def diagnose(
@@ -79,13 +82,13 @@ def diagnose(
     meant = Meant(False if kind == "encoder" and causal is None else causal, mask, rope, residual)
     if kind is None and is_module_class(candidate):
         candidate, made = _built(candidate, seconds, causal)
-    diagnoses = []
+    diagnoses, end = [], time.monotonic() + MOST_CALLS * seconds
     with evaluation_mode(nn.ModuleList(around(candidate))):  # a function hides what it calls
         for name in (kinds := possible_kinds(candidate, kind, causal)):
             trial = Trial(candidate, seconds, meant=meant)
-            trial.made = made
+            trial.made, trial.end = made, end
             trial.kind_is_guessed = kind is None and not has_usual_names(candidate, name)
-            diagnosis = _examine(trial, name, ignore, wording)
+            diagnosis, end = _examine(trial, name, ignore, wording), trial.end  # later by what imports took
             if diagnosis.healthy or {"never_ends", "out_of_time"} & {*diagnosis.names}:
                 return diagnosis
             diagnoses.append(diagnosis)
@@ -237,14 +240,13 @@ def _matches(candidate: Any, kind: Kind) -> bool:
 def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording) -> Diagnosis:
     """Examine the candidate of a trial as code of one kind, and sort the findings."""
     found: list[Finding] = []
-    trial.end = time.monotonic() + trial.limit
     try:
         for finding in KINDS[kind].examine(trial):
             found.append(finding)
     except CallFailed as stop:
         found.append(stop.finding)
     except TimeIsUp:
-        found.append(Finding("out_of_time", details={"seconds": trial.limit}))
+        found.append(Finding("out_of_time", details={"seconds": MOST_CALLS * trial.seconds}))
         trial.question = f"seconds={10 * trial.seconds:g}"
     if not trial.has_run and _guesses_arguments(trial, kind):
         found = [_not_called(trial, kind, each) if each.name == "raises" else each for each in found]
