@@ -320,7 +320,7 @@ def is_dense(thing: object) -> TypeGuard[Tensor]:
     return isinstance(thing, Tensor) and thing.layout == torch.strided and not thing.is_meta
 
 
-def kind_of(thing: object) -> str:
+def type_name(thing: object) -> str:
     """A thing's type in a few words."""
     if isinstance(thing, Tensor):
         return f"{thing.dtype} ({thing.layout}, {thing.device})"
