@@ -26,8 +26,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
     add("--folder", metavar="DIR", default="book", help="the folder for the languages' pages (default: book)")
     commands.add_parser("outdated", help="list notebooks older than their chapters or the library")
-    text = "copy the reference's code cells, and missing cells, to the translations"
-    commands.add_parser("sync", help=text)
+    commands.add_parser("sync", help="copy the reference's code, and missing cells, to the translations")
     check = commands.add_parser("check", help="run every check")
     text = "show how many cells of each language are current, stale or missing"
     for command in (check, commands.add_parser("status", aliases=["translations"], help=text)):
