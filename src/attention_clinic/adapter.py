@@ -35,11 +35,11 @@ class NoLogits(CallFailed, TypeError):
 
     def __init__(self, expected: tuple[object, ...], output: object) -> None:
         """Take that shape, and what the decoder returned."""
-        shape, kind = tuple(getattr(output, "shape", ())), type(output).__name__
+        shape, found = tuple(getattr(output, "shape", ())), type(output).__name__
         is_tensor = isinstance(output, Tensor)
-        details = {"expected": expected, "actual": shape} if is_tensor else {"kind": kind}
+        details = {"expected": expected, "actual": shape} if is_tensor else {"type": found}
         super().__init__(Finding("shape" if is_tensor else "no_tensor", details=details))
-        self.args = (f"a decoder must give logits, {expected}, got {shape if is_tensor else kind}",)
+        self.args = (f"a decoder must give logits, {expected}, got {shape if is_tensor else found}",)
 
 
 class Cache:

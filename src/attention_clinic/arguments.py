@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_clinic.diagnosis import Call, Finding, tables
-from attention_clinic.trial import CallFailed, Trial, first_output, identical, is_dense, kind_of, shown
+from attention_clinic.trial import CallFailed, Trial, first_output, identical, is_dense, shown, type_name
 
 Roles = Mapping[str, frozenset[str]]  # in the usual order; each with the names that parameters have for it
 
@@ -138,7 +138,7 @@ class Subject(Binding):
         if type(output).__module__ == "numpy" and not any(isinstance(x, Tensor) for x in inputs.values()):
             output = torch.as_tensor(output)  # a table that was made of numbers
         if not is_dense(output):
-            raise CallFailed(Finding("no_tensor", shown(inputs), details={"kind": kind_of(output)}))
+            raise CallFailed(Finding("no_tensor", shown(inputs), details={"type": type_name(output)}))
         return output
 
     def answer(self, inputs: Mapping[str, Any]) -> Tensor | CallFailed:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_clinic.arguments import Subject
 from attention_clinic.diagnosis import Finding
-from attention_clinic.trial import CallFailed, is_dense, kind_of
+from attention_clinic.trial import CallFailed, is_dense, type_name
 
 Names = tuple[str, ...]
 Named = Iterator[tuple[Names, Tensor]]
@@ -197,7 +197,7 @@ def oddity(case: Case, result: object) -> Finding:
         if is_dense(result) and expected.dtype != torch.bool:
             return Finding("dtype", inputs, details={"expected": expected.dtype, "actual": result.dtype})
         name = "no_mask" if expected.dtype == torch.bool else "no_tensor"
-        return Finding(name, inputs, details={"kind": kind_of(result)})
+        return Finding(name, inputs, details={"type": type_name(result)})
     if result.shape != expected.shape:
         shapes = {"expected": tuple(expected.shape), "actual": tuple(result.shape)}
         return Finding("shape", inputs, details=shapes)

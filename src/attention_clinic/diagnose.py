@@ -3,7 +3,9 @@
 A diagnosis has two steps. The names and the number of its arguments tell of which kinds a candidate may be,
 such as "attention" or "causal_mask". Then it is examined as code of each of them: it is called, the results
 are compared with right and known wrong ones, and all that is wrong or remarkable is a `Finding`. The first
-kind of which the candidate is right makes the `Diagnosis`, else the kind that explains the results best.
+kind of which the candidate is right makes the `Diagnosis`, and so does one as which a call or the whole takes
+too long. Else it is the kind that explains the results best, unless even that explains too little: then the
+kind is unknown.
 
 The kinds are in `kinds/table.py`, and so is what counts as a bug; the other modules there examine them.
 """
@@ -19,15 +21,18 @@ from torch import Tensor, nn
 
 from attention_clinic.adapter import MODEL
 from attention_clinic.arguments import Binding, plain, signature
-from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMS, NAMES, Diagnosis, Finding, Wording
+from attention_clinic.diagnosis import ENGLISH, FINDINGS, FORMULAS, NAMES, Diagnosis, Finding, Wording
 from attention_clinic.kinds import decoder, layers, norms, positions, table
 from attention_clinic.kinds.modules import build_module
-from attention_clinic.kinds.table import KINDS, Kind, counts_as, distance
+from attention_clinic.kinds.table import KINDS, Kind, counts_as, misfit
 from attention_clinic.seeded import around
 from attention_clinic.trial import SECONDS, CallFailed, Meant, TimeIsUp, Trial, call_text, one_thread
 from polyhead.modes import evaluation_mode
 
 __all__ = ["KINDS", "assert_healthy", "diagnose"]
+
+# A whole diagnosis may take so many times as long as one call.
+MOST_CALLS = 20
 
 
 @one_thread()
@@ -79,18 +84,18 @@ def diagnose(
     meant = Meant(False if kind == "encoder" and causal is None else causal, mask, rope, residual)
     if kind is None and is_module_class(candidate):
         candidate, made = _built(candidate, seconds, causal)
-    diagnoses = []
+    diagnoses, end = [], time.monotonic() + MOST_CALLS * seconds
     with evaluation_mode(nn.ModuleList(around(candidate))):  # a function hides what it calls
         for name in (kinds := possible_kinds(candidate, kind, causal)):
             trial = Trial(candidate, seconds, meant=meant)
-            trial.made = made
+            trial.made, trial.end = made, end
             trial.kind_is_guessed = kind is None and not has_usual_names(candidate, name)
-            diagnosis = _examine(trial, name, ignore, wording)
+            diagnosis, end = _examine(trial, name, ignore, wording), trial.end  # later by what imports took
             if diagnosis.healthy or {"never_ends", "out_of_time"} & {*diagnosis.names}:
                 return diagnosis
             diagnoses.append(diagnosis)
-    best = min(diagnoses, key=distance)
-    if kind is None and distance(best) > farthest(candidate, best.kind, kinds):
+    best = min(diagnoses, key=misfit)
+    if kind is None and misfit(best) > largest_misfit(candidate, best.kind, kinds):
         return _of_unknown_kind(best, kinds)
     return best
 
@@ -99,9 +104,9 @@ def assert_healthy(candidate: Any, kind: str | None = None, **options: Any) -> D
     """Diagnose a candidate, and raise an error that prints the diagnosis unless it is healthy.
 
     Args:
-        candidate: see `diagnose`, and so for the others.
-        kind: what it is meant to be.
-        **options: `causal=True` and others.
+        candidate: as in `diagnose`.
+        kind: as in `diagnose`.
+        **options: its other arguments, such as `causal=True`.
 
     Returns:
         The diagnosis, which may have notes.
@@ -125,16 +130,17 @@ def assert_healthy(candidate: Any, kind: str | None = None, **options: Any) -> D
     return diagnosis
 
 
-# ---- which kinds it may be, and how well that is known: with more wrong it is rather code of another kind
+# ---- which kinds a candidate may be, and how much may be wrong before it is taken for none of them
 
 
-def farthest(candidate: Any, kind: str, kinds: list[str]) -> int:
-    """The largest distance at which a candidate is ill code of this kind, of all that come into question.
+def largest_misfit(candidate: Any, kind: str, kinds: list[str]) -> int:
+    """The largest misfit with which a candidate is ill code of this kind, of all that come into question.
 
     Example:
-        >>> farthest(lambda x: None, "causal_mask", ["causal_mask", "alibi"]) == table.KNOWN_MISTAKES
+        >>> kinds = ["causal_mask", "alibi"]
+        >>> largest_misfit(lambda x: None, "causal_mask", kinds) == table.KNOWN_MISTAKES
         True
-        >>> farthest(lambda num_tokens: None, "causal_mask", ["causal_mask", "alibi"]) == table.OTHER_NUMBERS
+        >>> largest_misfit(lambda num_tokens: None, "causal_mask", kinds) == table.OTHER_NUMBERS
         True
     """
     if kinds == ["sinusoidal"] and positions.is_learned(candidate):
@@ -237,25 +243,25 @@ def _matches(candidate: Any, kind: Kind) -> bool:
 def _examine(trial: Trial, kind: str, ignore: Collection[str], wording: Wording) -> Diagnosis:
     """Examine the candidate of a trial as code of one kind, and sort the findings."""
     found: list[Finding] = []
-    trial.end = time.monotonic() + trial.limit
     try:
         for finding in KINDS[kind].examine(trial):
             found.append(finding)
     except CallFailed as stop:
         found.append(stop.finding)
     except TimeIsUp:
-        found.append(Finding("out_of_time", details={"seconds": trial.limit}))
+        found.append(Finding("out_of_time", details={"seconds": MOST_CALLS * trial.seconds}))
         trial.question = f"seconds={10 * trial.seconds:g}"
     if not trial.has_run and _guesses_arguments(trial, kind):
         found = [_not_called(trial, kind, each) if each.name == "raises" else each for each in found]
     findings: dict[str, list[Finding]] = {"bugs": [], "doubts": [], "notes": []}
     for each in (*found, *trial.conduct.values()):
         if each.name not in ignore:
-            trial.question = f'ignore=["{each.name}"]' if FINDINGS["doubt"].get(each.name) else trial.question
+            if FINDINGS["doubt"].get(each.name) == "asked":  # its owner is, whether it is meant
+                trial.question = f'ignore=["{each.name}"]'
             call = trial.recorded.get(each.actual) if isinstance(each.actual, Tensor) else None
-            form = {"form": FORMS.get(kind)} if each.name in ("differs", "not_compared") else {}
+            right = {"formula": FORMULAS.get(kind)} if each.name in ("differs", "not_compared") else {}
             findings["notes" if each.name in trial.on_purpose else counts_as(each.name, kind)].append(
-                replace(each, details={**each.details, **form}, wording=wording, made=trial.made, call=call)
+                replace(each, details={**each.details, **right}, wording=wording, made=trial.made, call=call)
             )
     return Diagnosis(
         kind, wording=wording, **{part: tuple(some) for part, some in findings.items()},
@@ -294,8 +300,8 @@ def _not_called(trial: Trial, kind: str, error: Finding, most: int = 3) -> Findi
         calls.setdefault((*map(len, sizes),), call_text("candidate", inputs))
     trial.tried = [*calls.values()][:most]
     is_part = isinstance(trial.candidate, nn.Module | type) and kind in ("multi_head", "layer")
-    form = "Module(forward=lambda x: …)" if is_part else f"lambda {', '.join(KINDS[kind].required)}: …"
-    trial.question = f"candidate={form}"
+    template = "Module(forward=lambda x: …)" if is_part else f"lambda {', '.join(KINDS[kind].required)}: …"
+    trial.question = f"candidate={template}"
     return replace(error, name="not_called")
 
 

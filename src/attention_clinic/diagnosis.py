@@ -1,4 +1,4 @@
-"""What `diagnose` returns: the bugs that were found, each with the smallest input that shows it, in words."""
+"""What `diagnose` returns: the bugs that were found, each with a small input that shows it, in words."""
 
 import math
 import textwrap
@@ -18,9 +18,10 @@ def tables(file: str) -> dict[str, dict[str, Any]]:
 
 
 _TABLES = tables("sentences.toml")
-_THREADS, FORMS = _TABLES.pop("thread"), _TABLES.pop("form")
-NAMES = (*_TABLES["check"],)  # of findings
-FINDINGS = tables("findings.toml")
+# By the name of a finding, the public issue about it, "owner/repository#number"; by a kind, its formula.
+_ISSUES, FORMULAS = _TABLES.pop("issue"), _TABLES.pop("formula")
+NAMES = (*_TABLES["check"],)  # of all findings
+FINDINGS = tables("findings.toml")  # which of them are notes and doubts, and how badly they fit
 SENTENCES: dict[str, str] = {
     f"{table}.{name}": sentence
     for table, sentences in _TABLES.items()
@@ -55,9 +56,9 @@ class Wording:
         address = self.sections.get(bug)
         return f"{self.site}{address.replace('.ipynb', '.html')}" if address and self.site else address
 
-    def thread(self, bug: str) -> str | None:
+    def issue(self, bug: str) -> str | None:
         """The address of a public issue about a bug."""
-        address = _THREADS.get(bug)
+        address = _ISSUES.get(bug)
         return address and f"https://github.com/{address.replace('#', '/issues/')}"
 
 
@@ -82,14 +83,14 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """One bug: its name, and what shows it.
+    """What was found: a bug, a doubt or a note; its name, and what shows it.
 
     Attributes:
-        name: The bug's key, such as "unscaled".
-        input: Arguments that show the bug, by name.
+        name: Its key in the table [check] of sentences.toml, such as "unscaled".
+        input: The arguments that show it, by name.
         expected: What the right form returns for them.
         actual: What the candidate returns.
-        details: Values for the {placeholders} of the explanation; "form", the formula that is expected;
+        details: Values for the {placeholders} of the explanation; "formula", the one that is expected;
             "nearest", known forms with the largest difference from the output.
         wording: The words in which the finding prints.
         made: Python for what was called, made of `candidate`; empty if that is not so simple.
@@ -122,12 +123,12 @@ class Finding:
         return self.wording.section(self.name)
 
     @property
-    def thread(self) -> str | None:
+    def issue(self) -> str | None:
         """The address of a public issue about the bug, if there is one."""
-        return self.wording.thread(self.name)
+        return self.wording.issue(self.name)
 
     def __str__(self) -> str:
-        """The explanation, and below it the evidence, the section and the thread."""
+        """The explanation, and below it the evidence, the section and the issue."""
         lines = [*self.evidence(), *self.references("{0}", "{0}")]
         return "\n  ".join([self.explanation, *lines])
 
@@ -143,12 +144,12 @@ class Finding:
         if (index := first_difference(self.expected, self.actual)) and self.expected.numel() > _PRINTED:
             at = ", ".join(map(str, index))
             lines += [f"{name}[{at}] = {_short(value[index])}" for name, value in outputs.items()]
-        lines += [f"# {form}"] if (form := self.details.get("form")) else []
+        lines += [f"# {formula}"] if (formula := self.details.get("formula")) else []
         return [*lines, *([f"nearest = {near}"] if (near := self.details.get("nearest")) else [])]
 
-    def references(self, section: str, thread: str) -> list[str]:
-        """The section and the thread, each in a format for its address."""
-        found = {"section": (section, self.section), "thread": (thread, self.thread)}
+    def references(self, section: str, issue: str) -> list[str]:
+        """The section and the issue, each in a format for its address."""
+        found = {"section": (section, self.section), "issue": (issue, self.issue)}
         addresses = {key: text.format(address) for key, (text, address) in found.items() if address}
         return [self.wording.sentence(f"clinic.{key}", **{key: each}) for key, each in addresses.items()]
 
@@ -167,7 +168,7 @@ class Diagnosis:
         bugs: What makes the candidate ill.
         notes: Conventions that were found out, and weaknesses that PyTorch's own functions have, too.
         wording: The words in which the diagnosis prints.
-        doubts: Why the candidate could not be compared, if no bug was found.
+        doubts: What leaves open whether it is right; with bugs the verdict is "ill" all the same.
         examined: What was examined, keys of the table [part] of the sentences.
         skipped: What was not, though such code may have it.
         tried: The calls that were tried, where none could be made.

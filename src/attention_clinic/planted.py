@@ -26,6 +26,7 @@ CLASSES: dict[str, type[SmallDecoder]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in Planted.__subclasses__()
 }
 BUGS: tuple[str, ...] = tuple(CLASSES)
+# What can be measured on a decoder: the laws, and how far it is from its right twin.
 PROBES: tuple[str, ...] = (*LAWS, "parity")
 
 
@@ -37,8 +38,8 @@ def planted_decoder(bug: str = "none") -> SmallDecoder:
         >>> diagnose(planted_decoder("kv_tiled")).names
         ('kv_tiled',)
     """
-    kind = class_of(bug)
-    return build(kind, **kind.options)
+    cls = class_of(bug)
+    return build(cls, **cls.options)
 
 
 def right_twin(bug: str) -> SmallDecoder:
@@ -78,10 +79,10 @@ def class_of(bug: str, known: Collection[str] = BUGS) -> type[SmallDecoder]:
     return CLASSES.get(bug, SmallDecoder)
 
 
-def build(kind: type[SmallDecoder], **options: Any) -> SmallDecoder:
+def build(cls: type[SmallDecoder], **options: Any) -> SmallDecoder:
     """Build a decoder with weights that are always the same, each parameter's by its name."""
     with torch.random.fork_rng(devices=[]):  # PyTorch draws weights of its own, from the reader's numbers
-        decoder = kind(**options)
+        decoder = cls(**options)
     for name, parameter in decoder.named_parameters():
         generator = torch.Generator().manual_seed(sum(name.encode()))
         parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
@@ -106,8 +107,8 @@ def parity_names(decoder: DecoderAdapter, named: set[str], ids: Tensor) -> Itera
     if not found:
         return
     found.calls = tuple(decoder.calls)
-    forms = _planted(twin, named) if isinstance(twin, SmallDecoder) else _changed(twin, named)
-    names = next((names for names, form in forms if _gap(form, ids, actual) == 0.0), None)
+    twins = _planted(twin, named) if isinstance(twin, SmallDecoder) else _changed(twin, named)
+    names = next((names for names, other in twins if _gap(other, ids, actual) == 0.0), None)
     for name in ("differs",) if names is None and not named else names or ():
         yield name, found
 
@@ -123,23 +124,23 @@ def right_form(own: Any) -> nn.Module | None:
     return twin
 
 
-def _original(kind: type) -> type:
+def _original(cls: type) -> type:
     packages = ("polyhead", "attention_clinic", "torch")
-    ours = (each for each in kind.__mro__ if each.__module__.split(".")[0] in packages)
-    return next((each for each in ours if each.__module__ != Planted.__module__), kind)
+    ours = (each for each in cls.__mro__ if each.__module__.split(".")[0] in packages)
+    return next((each for each in ours if each.__module__ != Planted.__module__), cls)
 
 
-def _gap(form: nn.Module, ids: Tensor, actual: Tensor) -> Deviation | None:
-    """How far a form is from the logits; None if it does not run, since it lacks what a changed part had."""
+def _gap(twin: nn.Module, ids: Tensor, actual: Tensor) -> Deviation | None:
+    """How far a twin is from the logits; None if it does not run, since it lacks what a changed part had."""
     with torch.no_grad(), contextlib.suppress(Exception):
-        return gap(form(ids), actual)
+        return gap(twin(ids), actual)
     return None
 
 
-Forms = Iterator[tuple[tuple[str, ...], nn.Module]]
+Twins = Iterator[tuple[tuple[str, ...], nn.Module]]
 
 
-def _planted(twin: nn.Module, named: set[str]) -> Forms:
+def _planted(twin: nn.Module, named: set[str]) -> Twins:
     """The twin with bugs that are planted together with those that are named already."""
     before = tuple(CLASSES[name] for name in CLASSES if name in named)
     silent = FINDINGS["names"]["silent"]
@@ -152,7 +153,7 @@ def _planted(twin: nn.Module, named: set[str]) -> Forms:
 _OF_QUERIES = ("causal_strict", "unscaled", "no_root", "scale_multiplied", "model_root")
 
 
-def _changed(twin: nn.Module, named: set[str]) -> Forms:
+def _changed(twin: nn.Module, named: set[str]) -> Twins:
     """The twin, and copies with a mistake in the book's attention."""
     yield (), twin
     for name in (each for each in _OF_QUERIES if each not in named):

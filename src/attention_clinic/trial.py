@@ -26,8 +26,6 @@ from torch.utils.weak import WeakIdKeyDictionary
 from attention_clinic.diagnosis import Finding
 
 SECONDS = 2.0
-# A whole diagnosis may take so many times as long as one call.
-MOST_CALLS = 20
 # How many recipes are computed in one diagnosis before it is undecided: about three seconds.
 MOST_RECIPES = 5000
 
@@ -108,7 +106,7 @@ class Trial:
     `has_run` says whether any call returned something, `failed` has the arguments of those that did not, and
     `guessed` the required arguments of which it is not known what they are for; `kind_is_guessed` says
     whether nothing but the number of arguments told the kind; `on_purpose` has the names of findings that are
-    notes since the candidate says so itself. A whole diagnosis may take `limit` seconds, until `end`.
+    notes since the candidate says so itself. From the time `end` on nothing is called any more.
 
     Example:
         >>> trial = Trial(lambda x: print(x.shape))
@@ -132,7 +130,7 @@ class Trial:
         self.on_purpose = set[str]()
         self.calls, self.imports, self.num_recipes = 0, 0, 0
         self.began = time.process_time(), time.monotonic()
-        self.limit, self.end = MOST_CALLS * seconds, math.inf
+        self.end = math.inf
 
     @property
     def late(self) -> bool:
@@ -322,7 +320,7 @@ def is_dense(thing: object) -> TypeGuard[Tensor]:
     return isinstance(thing, Tensor) and thing.layout == torch.strided and not thing.is_meta
 
 
-def kind_of(thing: object) -> str:
+def type_name(thing: object) -> str:
     """A thing's type in a few words."""
     if isinstance(thing, Tensor):
         return f"{thing.dtype} ({thing.layout}, {thing.device})"

@@ -2,7 +2,9 @@
 
 The commands are listed by `polyglot --help`. In a notebook of the book, `overview()` returns
 `{chapter: Contents(title, needs, minutes, exercises)}`, where `chapter` is the stem of a file's name and
-`needs` lists the chapters that it builds on.
+`needs` lists the chapters that it builds on:
+
+    polyglot_book.overview("book/en")["01-sums"].title
 
 Main modules: `config` (settings), `chapters` and `markdown` (reading), `translations` (stale and missing
 cells), `wording` (terms and writing systems), `checks` (all checks), `freshness` (which notebooks are

@@ -18,19 +18,15 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--root", type=Path, default=Path(), help="the folder of _config.yml (default: this one)")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    init = commands.add_parser(
-        "init", help="make a book, or another language of it; run again, add missing ids"
-    )
+    init = commands.add_parser("init", help="set up a book or a language; run again, it adds missing ids")
     add = init.add_argument
     add("--new", type=Path, metavar="DIR", help="lay out a small book there, in --reference and --language")
     add("--language", metavar="CODE", help="a language to begin, as in zh-CN")
     add("--pages", type=Path, metavar="DIR", help="its translated pages, where there are some")
     add("--reference", metavar="CODE", default="en", help="the language of the book as it is (default: en)")
     add("--folder", metavar="DIR", default="book", help="the folder for the languages' pages (default: book)")
-    text = "list the notebooks that are not what their chapters and the library make"
-    commands.add_parser("outdated", help=text)
-    text = "copy the reference's code cells, and missing cells, to the translations"
-    commands.add_parser("sync", help=text)
+    commands.add_parser("outdated", help="list notebooks older than their chapters or the library")
+    commands.add_parser("sync", help="copy the reference's code, and missing cells, to the translations")
     check = commands.add_parser("check", help="run every check")
     text = "show how many cells of each language are current, stale or missing"
     for command in (check, commands.add_parser("status", aliases=["translations"], help=text)):
@@ -55,7 +51,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _show(
     book: Book, arguments: argparse.Namespace, violations: list[Violation], text: list[str], counts: Any
 ) -> bool:
-    """Print what a check found, in the form that the arguments name; return whether that is nothing.
+    """Print what a check found, in the form that the arguments name; return whether it found nothing.
 
     The lines of `text` come before and after what was found.
     """
@@ -132,7 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        The exit status: 0, or 1 where something is wrong with the book.
+        The exit status: 0; 1 if a check found something, or the command could not be done, for the reason on
+        stderr; 130 if it was interrupted.
     """
     for stream in (sys.stdout, sys.stderr):  # a locale such as C may have no letters but ASCII's
         if isinstance(stream, io.TextIOWrapper):

@@ -105,12 +105,12 @@ class Language:
 
     @property
     def slug(self) -> str:
-        """The title in the form that file names have.
+        """The title for file names: its ASCII letters and digits, with hyphens; the code if it has none.
 
-        >>> Language("en", "en", "English", "A Tiny Book").slug
-        'a-tiny-book'
+        >>> Language("en", "en", "English", "A Tiny Book").slug, Language("ko", "ko", "한국어", "정원").slug
+        ('a-tiny-book', 'ko')
         """
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower())
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or self.code
 
 
 def languages_from(value: object) -> dict[str, Language]:
@@ -148,7 +148,8 @@ class Book:
         language_call: The function whose argument is the language's code, the one difference between the
             code cells of two languages; "" where there is none.
         extensions: The extensions of MyST that the pages use.
-        commands: What messages call the commands "run", "sync" and "mark", where it is not `polyglot run`.
+        commands: What messages call the commands "run", "sync" and "mark", where it is not `polyglot run`; an
+            argument follows after a space, or directly after "=", as in "make mark CELL=".
         free_words: Whether comments and strings in code may differ between languages.
         vector_figures: Whether outputs must not have bitmaps.
     """
@@ -200,7 +201,8 @@ class Book:
         """Format a message with what the book calls the commands, such as `make sync` for `polyglot sync`."""
         for name, command in self.commands.items():
             message = message.replace(f"`polyglot {name}`", f"`{command}`")
-            message = message.replace(f"`polyglot {name} ", f"`{command}")
+            space = "" if command.endswith("=") else " "  # as in make mark CELL=…
+            message = message.replace(f"`polyglot {name} ", f"`{command}{space}")
         return message
 
     def notebooks_dir(self, code: str) -> Path:

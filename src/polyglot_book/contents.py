@@ -1,4 +1,4 @@
-"""Reads titles, prerequisites and exercises of a language's chapters, for pages that list them."""
+"""Reads titles, prerequisites, minutes and exercises of a language's chapters, for pages that list them."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,11 @@ EXERCISE_CLASS = "exercise"  # of the admonition
 EXERCISE_PREFIX = "exercise-"  # of the id of its cell
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n(.*)", re.DOTALL)
 _HEADING = re.compile(r"^# +(.+?) *$", re.MULTILINE)
-# An admonition of the class `exercise` at the beginning of a cell, and what follows up to the next text.
+# An admonition of the class `exercise` at the beginning of a cell, and what follows up to the next text:
+#     +++ {"id": "exercise-scale"}
+#
+#     :::{admonition} Exercise 3
+#     :class: exercise
 _EXERCISE = re.compile(
     r'^\+\+\+ \{"id": "([^"]+)".*\}\n\n:::+\{admonition\} +(.+)\n'
     rf":class: {EXERCISE_CLASS}\n((?:(?!\+\+\+ ).*\n?)*)",
@@ -60,7 +64,8 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
         The contents by the chapters' stems.
 
     Raises:
-        ValueError: A chapter has no title, or its `needs` or `minutes` are not of the right type.
+        ValueError: A chapter's front matter is not valid YAML, its `needs` or `minutes` are not of the right
+            type, or it has no title.
 
     Example:
         >>> import tempfile
@@ -82,7 +87,7 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
         needs, minutes, heading = metadata["needs"], metadata.get("minutes", 0), _HEADING.search(text)
         if not isinstance(needs, list) or not all(isinstance(each, str) for each in needs):
             raise ValueError(f"{path}: needs must be a list of chapters, such as [01-first], got {needs!r}")
-        if not isinstance(minutes, int):
+        if type(minutes) is not int:  # true is no number of minutes
             raise ValueError(f"{path}: minutes must be a whole number, got {minutes!r}")
         if heading is None:
             raise ValueError(f"{path}: expected a title, a line that begins with '# '; there is none")
@@ -97,7 +102,10 @@ def _read_chapter(path: Path) -> tuple[dict[str, Any], str]:
 
     parts = _FRONT_MATTER.match(path.read_text(encoding="utf-8"))
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # not every PyYAML has the fast one
-    return (yaml.load(parts[1], loader), parts[2]) if parts else ({}, "")
+    try:
+        return (yaml.load(parts[1], loader) or {}, parts[2]) if parts else ({}, "")
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: the front matter is not valid YAML: {error}") from None
 
 
 def _read_notebook(path: Path) -> tuple[dict[str, Any], str]:

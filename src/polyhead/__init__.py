@@ -6,13 +6,14 @@
 >>> output.shape, weights.shape
 (torch.Size([2, 5, 12]), torch.Size([2, 3, 5, 5]))
 
-All masks are boolean, True = may attend; all tensors are batch first. A query that may attend to nothing gets
-zeros: of a layer, the bias of its output projection. `to_torch_mha_masks` makes PyTorch's opposite masks.
+All masks are boolean, True = may attend; all tensors are batch first. For a query that may attend to nothing
+the functions return zeros, and the multi-head classes the bias of their output projection.
+`to_torch_mha_masks` makes PyTorch's opposite masks.
 
 Whole models: `Transformer`, `EncoderOnly`, `DecoderOnly`, `EncoderDecoder`. Not imported here:
 `polyhead.pretrained` (public weights), `polyhead.training`, `polyhead.heads`, `polyhead.checkpoint`,
-`polyhead.processes`. `MultiHeadAttention` is the form to use; the other four classes with that ending show
-how others write it.
+`polyhead.processes`. `MultiHeadAttention` is the form to use; the four classes whose names end alike compute
+the same as other authors write it.
 
 Bad input is refused before anything is computed. TypeError: an argument has the wrong type or dtype.
 ValueError: a shape does not fit, a number is out of range, or arguments contradict each other. Each message

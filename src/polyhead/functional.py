@@ -77,8 +77,8 @@ def scaled_dot_product_attention(
         mask: True = may attend. It broadcasts to the shape of the weights. If it has three dimensions,
             (batch, num_queries, num_keys), and the weights four, all heads share it. A query that may attend
             to nothing gets an output of zeros.
-        dropout: the probability with which a weight is set to 0, also in evaluation mode, as in
-            `torch.nn.functional.scaled_dot_product_attention`.
+        dropout: the probability with which a weight is set to 0; the others are divided by 1 - dropout.
+            Also in evaluation mode, as in `torch.nn.functional.scaled_dot_product_attention`.
 
     Returns:
         The output, and the attention weights: the softmax, after dropout if there is any.

@@ -38,7 +38,7 @@ class LayerOptions(TypedDict, total=False):
         attention_bias: whether the attention's projections add learned biases.
         num_kv_heads: see `MultiHeadAttention`.
         head_dim: see `MultiHeadAttention`.
-        qk_norm: see `MultiHeadAttention`.
+        qk_norm_eps: see `MultiHeadAttention`.
         sinks: see `MultiHeadAttention`.
         rotary: see `MultiHeadAttention`; for self-attention only.
         window: see `MultiHeadAttention`; for a decoder's self-attention only.
@@ -61,7 +61,7 @@ class LayerOptions(TypedDict, total=False):
     attention_bias: bool
     num_kv_heads: Size | None
     head_dim: Size | None
-    qk_norm: Positive | None
+    qk_norm_eps: Positive | None
     sinks: bool
     rotary: RotaryPositions | None
     window: Size | None
@@ -69,7 +69,7 @@ class LayerOptions(TypedDict, total=False):
 
 DEFAULTS = LayerOptions(
     ffn_dim=None, dropout=0.1, activation="relu", norm_first=False, layer_norm_eps=1e-5, norm="layer",
-    gated=False, ffn_bias=True, attention_bias=True, num_kv_heads=None, head_dim=None, qk_norm=None,
+    gated=False, ffn_bias=True, attention_bias=True, num_kv_heads=None, head_dim=None, qk_norm_eps=None,
     sinks=False, rotary=None, window=None,
 )  # fmt: skip
 
@@ -109,7 +109,7 @@ def make_attention(
         options["attention_bias"],
         head_dim=options["head_dim"],
         rotary=None if cross else options["rotary"],
-        qk_norm=options["qk_norm"],
+        qk_norm_eps=options["qk_norm_eps"],
         window=None if cross else options["window"],
         sinks=options["sinks"],
     )

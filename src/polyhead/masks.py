@@ -16,6 +16,9 @@ def causal_mask(num_queries: Size, num_keys: Size | None = None) -> Bool[Tensor,
     With more keys than queries the queries are the last ones, as when earlier keys come from a cache: the
     mask is aligned at its lower right corner. Without `num_keys` there are as many as queries.
 
+    Raises:
+        ValueError: there are fewer keys than queries.
+
     >>> causal_mask(2, 3)
     tensor([[ True,  True, False],
             [ True,  True,  True]])
@@ -31,6 +34,9 @@ def padding_mask(
     valid_lens: Integer[Tensor, " batch"] | Integer[Tensor, "batch num_queries"], num_keys: Size
 ) -> Bool[Tensor, "batch num_queries_or_1 num_keys"]:
     """Show the first `valid_lens` keys, of each sequence or for each query: j < valid_lens[b, i].
+
+    Raises:
+        ValueError: a length is negative, or larger than `num_keys`.
 
     >>> padding_mask(torch.tensor([1, 3]), num_keys=3)
     tensor([[[ True, False, False]],
@@ -52,7 +58,11 @@ def window_mask(
     """Hide later keys, and those `window` or more before the query: i - window < j ≤ i.
 
     Each query sees at most `window` keys, its own included. With more keys than queries the queries are the
-    last ones, as in `causal_mask`: i is then i + num_keys - num_queries.
+    last ones, as in `causal_mask`: i is then i + num_keys - num_queries. The second argument is the window,
+    where that of `causal_mask` is `num_keys`.
+
+    Raises:
+        ValueError: there are fewer keys than queries.
 
     >>> window_mask(3, window=2)
     tensor([[ True, False, False],
@@ -87,12 +97,17 @@ def to_torch_mha_masks(mask: Mask, num_heads: Size) -> dict[str, Tensor]:
     """Turn a mask into keyword arguments of `torch.nn.MultiheadAttention`, where True means *ignore*.
 
     For a module of `num_heads` heads: `attention(query, key, value, **to_torch_mha_masks(mask, num_heads))`.
-    The mask is (num_queries, num_keys), (batch, num_queries or 1, num_keys), or with four dimensions (batch,
-    num_heads or 1, num_queries or 1, num_keys).
+    The mask is (num_queries, num_keys), (batch, num_queries, num_keys) or (batch, num_heads or 1,
+    num_queries, num_keys); or, for all queries alike, (batch, 1, num_keys) or (batch, 1, 1, num_keys). Its
+    sizes are those of the call, since the module broadcasts no other mask. Where a query may attend to
+    nothing, the module gives NaN instead of zeros if it computes the weights, as it does by default.
 
     Returns:
-        `key_padding_mask`, (batch, num_keys), for a mask that is the same for every query of a sequence;
-        otherwise `attn_mask`, (num_queries, num_keys) or (batch · num_heads, num_queries, num_keys).
+        `key_padding_mask`, (batch, num_keys), for a mask with one row for all queries and heads; otherwise
+        `attn_mask`, (num_queries, num_keys) or (batch · num_heads, num_queries, num_keys).
+
+    Raises:
+        ValueError: the mask has 1 dimension or more than 4, or another number of heads than 1 or `num_heads`.
 
     >>> to_torch_mha_masks(torch.tensor([[[True, False]]]), num_heads=4)
     {'key_padding_mask': tensor([[False,  True]])}

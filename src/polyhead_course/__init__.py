@@ -1,4 +1,4 @@
-"""What the course alone needs, in parts.
+"""What the course Polyhead needs besides the four general packages, in parts.
 
 - `figures`: `plots`, every figure as vector graphics, and `live`, those that the reader can move.
 - `exercises`: checks of the exercises, the bug clinic's patients, and `diagnose` in the reader's language.

@@ -30,7 +30,11 @@ _HERE = Path(__file__).parent
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the extension with Sphinx."""
+    """Register the settings, the handlers of Sphinx's events, and the transforms.
+
+    Sphinx calls the handlers of an event by their priority, 500 if none is given, then in this order. The
+    documentation, docs/polyglot, describes the settings.
+    """
     app.setup_extension("myst_nb")
     app.add_config_value("polyglot_languages", {}, "env", [dict])
     app.add_config_value("polyglot_folder", "book", "env", [str])
@@ -47,8 +51,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     # With a notebook as a dict, after its cells are marked: extensions may change it before it is parsed.
     app.add_event("polyglot-notebook-read")
-    app.connect("config-inited", pages.configure)
-    app.connect("config-inited", configure)
+    app.connect("config-inited", pages.read_environment)
+    app.connect("config-inited", add_files_and_settings)
     # After 800: Sphinx loads its own catalogues then.
     app.connect("config-inited", internals.install_catalogues, priority=950)
     app.connect("builder-inited", internals.set_language_in_processes)
@@ -62,8 +66,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", navigation.set_page_language, priority=0)
     app.connect("source-read", anchors.mark_cells)
     # Last, when other handlers have entered what the page defines, or what they need to write it.
-    app.connect("doctree-read", navigation.release, priority=999)
-    app.connect("doctree-resolved", navigation.release, priority=999)
+    app.connect("doctree-read", navigation.use_reference_inventory, priority=999)
+    app.connect("doctree-resolved", navigation.use_reference_inventory, priority=999)
     # First, since other handlers read the contents.
     app.connect("env-updated", fallback.share_contents, priority=0)
     app.connect("env-updated", fallback.complete_contents, priority=0)
@@ -91,7 +95,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 # Sphinx event: config-inited
-def configure(app: Sphinx, config: Config) -> None:
+def add_files_and_settings(app: Sphinx, config: Config) -> None:
     """Add the book's words, templates, the search, and the switcher where the theme has an option for it."""
     if config.polyglot_strings:
         strings.add_translations(Path(app.srcdir, config.polyglot_strings))

@@ -21,7 +21,7 @@ from sphinx.locale import _
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_polyglot.inventories import using
-from sphinx_polyglot.navigation import release, set_page_language, set_root
+from sphinx_polyglot.navigation import set_page_language, set_root, use_reference_inventory
 from sphinx_polyglot.pages import Pages
 from sphinx_polyglot.strings import PageCatalogue, load_catalogue, note_missing
 
@@ -85,7 +85,7 @@ def set_language_in_processes(app: Sphinx) -> None:
         set_page_language(app, docname)
         write(docname, doctree)
         set_root(app, root)
-        release(app)
+        use_reference_inventory(app)
         note_missing(Path(app.doctreedir))
 
     app.builder.write_doc = write_doc  # type: ignore[method-assign]

@@ -39,8 +39,8 @@ def set_page_language(app: Sphinx, docname: str, *_: object) -> None:
 
 
 # Sphinx events: doctree-read, doctree-resolved
-def release(app: Sphinx, *_: object) -> None:
-    """Use the inventory of the reference language until the next page."""
+def use_reference_inventory(app: Sphinx, *_: object) -> None:
+    """Use the inventory of the reference language until the next page sets its own."""
     use(app.env)
 
 

@@ -67,7 +67,10 @@ class Pages:
         return join(self.folder, language.code, stem)
 
     def home(self, language: Language) -> str:
-        """Return the name of a language's first page: as the reference's, where the book begins with that."""
+        """Return the name of a language's first page.
+
+        It is `<folder>/<code>/index`, or the counterpart of the book's root if the reference has that page.
+        """
         prefix = self.page(self.reference, "")
         is_first = self.root.startswith(prefix)
         return self.page(language, self.root.removeprefix(prefix) if is_first else "index")
@@ -89,7 +92,7 @@ def is_fallback(env: BuildEnvironment, docname: str) -> bool:
 
 
 # Sphinx event: config-inited
-def configure(app: Sphinx, config: Config) -> None:
+def read_environment(app: Sphinx, config: Config) -> None:
     """Read the site's and the repository's address from the environment variables that override them."""
     config.html_baseurl = os.environ.get("POLYGLOT_BASEURL", config.html_baseurl)
     config.polyglot_repository = os.environ.get("POLYGLOT_REPOSITORY", config.polyglot_repository)
@@ -117,7 +120,10 @@ def site_address(config: Config) -> str:
 
 
 def page_url(app: Sphinx, docname: str) -> str:
-    """Return the address of a page on the published site; a folder's for its `index.html`."""
+    """Return the address of a page on the published site, relative to it if the site has no address yet.
+
+    An `index.html` has the address of its folder.
+    """
     uri = re.sub(r"(^|/)index\.html$", r"\1", app.builder.get_target_uri(docname))
     return site_address(app.config) + uri
 

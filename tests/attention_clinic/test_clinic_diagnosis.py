@@ -80,8 +80,8 @@ def test_every_sentence_has_a_finding_and_every_name_in_the_code_a_sentence():
     made = set(re.findall(r'Finding\("(\w+)"|\("(\w+)",\), ', code)) | {(bug,) for bug in planted.BUGS}
     assert {name for group in made for name in group if name} <= {*names}
     for name in names:
-        thread = ENGLISH.thread(name)
-        assert thread is None or re.fullmatch(r"https://github.com/[\w.-]+/[\w.-]+/issues/\d+", thread)
+        issue = ENGLISH.issue(name)
+        assert issue is None or re.fullmatch(r"https://github.com/[\w.-]+/[\w.-]+/issues/\d+", issue)
 
 
 def test_a_healthy_candidate_is_true_and_may_have_notes():

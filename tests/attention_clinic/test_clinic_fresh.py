@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 
@@ -14,6 +15,8 @@ from attention_clinic import diagnose
 from attention_clinic.diagnose import possible_kinds
 from attention_clinic.kinds.modules import HEAD_DIMS, WIDTHS, declared
 from attention_clinic.trial import Trial
+
+MODULE = importlib.import_module("attention_clinic.diagnose")  # whose name in the package is the function's
 
 
 def attend(q, k, v, mask=None, scale=None):
@@ -226,10 +229,23 @@ def test_slow_calls_end_with_the_diagnosis_which_says_so(monkeypatch):
             time.sleep(0.1)
             return super().forward(x)
 
-    monkeypatch.setattr("attention_clinic.trial.MOST_CALLS", 0.2)
+    monkeypatch.setattr(MODULE, "MOST_CALLS", 0.2)
     diagnosis = diagnose(Slow())
     assert (diagnosis.verdict, diagnosis.names) == ("undecided", ("out_of_time",))
     assert "0.4 seconds" in str(diagnosis) and "seconds=20" in str(diagnosis)
+
+
+def test_what_may_be_of_several_kinds_has_no_more_time(monkeypatch):
+    calls = []
+
+    def slow(a, b):
+        calls.append(time.sleep(0.1))
+        return torch.zeros(3, 3)
+
+    assert len(possible_kinds(slow)) > 2
+    monkeypatch.setattr(MODULE, "MOST_CALLS", 0.5)
+    assert diagnose(slow).names == ("out_of_time",)
+    assert len(calls) < 15
 
 
 def test_what_is_asked_makes_sense_for_what_is_asked():

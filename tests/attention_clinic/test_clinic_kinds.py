@@ -176,7 +176,7 @@ def test_packed_projections_are_read_and_a_causal_module_is_right_too():
     "options",
     [
         {"rotary": polyhead.RotaryPositions(4)},
-        {"qk_norm": 1e-6},
+        {"qk_norm_eps": 1e-6},
         {"sinks": True},
         {"num_kv_heads": 1, "bias": False},
         {"head_dim": 6},

@@ -74,6 +74,9 @@ def test_messages_name_the_commands_as_the_book_does(
     for part in ("`make mark CELL=ko/01-one#why`", "run `make notebooks`", "run `polyglot sync`"):
         assert part in out
     assert "`polyglot run`" not in out
+    executed.write("polyglot.yml", "commands: {mark: mybook mark}\n")
+    run(executed, "check")
+    assert "`mybook mark ko/01-one#why`" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

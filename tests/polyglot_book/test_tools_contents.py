@@ -87,6 +87,8 @@ def test_the_text_counts_before_the_notebooks(tiny: TinyBook) -> None:
         ("needs: []", "needs: [0]", r"01-one.md: needs must be a list .* got \[0\]"),
         ("# 1. 쿼리와", "## 1. 쿼리와", "01-one.md: expected a title"),
         ("needs: []", "needs: []\nminutes: long", "01-one.md: minutes must be a whole number, got 'long'"),
+        ("needs: []", "needs: []\nminutes: yes", "01-one.md: minutes must be a whole number, got True"),
+        ("needs: []", "needs: []\nnote: 1: 2", "01-one.md: the front matter is not valid YAML"),
     ],
 )
 def test_a_chapter_without_title_or_with_other_needs(
@@ -95,6 +97,11 @@ def test_a_chapter_without_title_or_with_other_needs(
     tiny.edit("chapters/ko/01-one.md", old, new)
     with pytest.raises(ValueError, match=message):
         polyglot_book.overview(tiny.root / "book/ko")
+
+
+def test_a_front_matter_of_comments_alone_is_no_chapters(tiny: TinyBook) -> None:
+    tiny.write("chapters/ko/03-three.md", "---\n# needs: []\n---\n\n# 3")
+    assert titles_and_needs(tiny, "ko") == KO
 
 
 @pytest.mark.parametrize("text", [True, False])

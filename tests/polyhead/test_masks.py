@@ -107,6 +107,17 @@ def test_torch_module_sees_what_we_see(shape, name, expected, dtype):
     assert_close(module.out_proj(output.transpose(1, 2).flatten(-2)), theirs)
 
 
+@pytest.mark.parametrize("shape", [(BATCH, 1, KEYS), (BATCH, QUERIES, KEYS)], ids=str)
+def test_torch_module_gives_nan_where_nothing_is_seen(shape):
+    mask = visible(*shape)
+    mask[0] = False
+    module = nn.MultiheadAttention(EMBED_DIM, HEADS, batch_first=True).eval()
+    query, memory = (torch.randn(BATCH, count, EMBED_DIM) for count in (QUERIES, KEYS))
+    output, weights = module(query, memory, memory, **to_torch_mha_masks(mask, HEADS))
+    assert output[0].isnan().all() and weights[0].isnan().all()
+    assert output[1].isfinite().all()
+
+
 @pytest.mark.parametrize(
     "shape",
     [(QUERIES, KEYS), (BATCH, 1, KEYS), (BATCH, QUERIES, KEYS), (BATCH, HEADS, QUERIES, KEYS)],

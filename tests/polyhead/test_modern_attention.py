@@ -41,8 +41,8 @@ BATCH, LENGTH, EMBED_DIM, HEADS, KV_HEADS, HEAD_DIM, WINDOW = 3, 11, 26, 6, 2, 1
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 ROTARY = RotaryPositions(HEAD_DIM, 100.0, "halves")
 OPTIONS = {
-    "head_dim": {}, "rotary": {"rotary": ROTARY}, "qk_norm": {"qk_norm": 0.1}, "window": {"window": WINDOW},
-    "sinks": {"sinks": True}, "all": {"rotary": ROTARY, "qk_norm": 0.1, "window": WINDOW, "sinks": True},
+    "head_dim": {}, "rotary": {"rotary": ROTARY}, "qk_norm_eps": {"qk_norm_eps": 0.1}, "window": {"window": WINDOW},
+    "sinks": {"sinks": True}, "all": {"rotary": ROTARY, "qk_norm_eps": 0.1, "window": WINDOW, "sinks": True},
 }  # fmt: skip
 every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
 with_weights = pytest.mark.parametrize("need_weights", [False, True])
@@ -96,7 +96,9 @@ def test_it_is_the_formula(options, need_weights):
 
 
 @with_weights
-@pytest.mark.parametrize("options", [{"rotary": ROTARY}, {"sinks": True}, {"qk_norm": 0.1, "sinks": True}])
+@pytest.mark.parametrize(
+    "options", [{"rotary": ROTARY}, {"sinks": True}, {"qk_norm_eps": 0.1, "sinks": True}]
+)
 def test_without_causality_and_with_padding(options, need_weights):
     module, x = make(**options), tokens()
     mask = padding_mask(torch.tensor([LENGTH, 7, 1]), LENGTH)
@@ -131,7 +133,7 @@ def test_what_is_not_asked_for_is_not_there():
     torch.manual_seed(5)
     plain = MultiHeadAttention(20, 2)
     torch.manual_seed(5)
-    more = MultiHeadAttention(20, 2, qk_norm=1e-6, sinks=True, window=3, rotary=ROTARY)
+    more = MultiHeadAttention(20, 2, qk_norm_eps=1e-6, sinks=True, window=3, rotary=ROTARY)
     assert torch.equal(plain.output_projection.weight, more.output_projection.weight)
 
 
@@ -189,7 +191,7 @@ def test_step_by_step_is_all_at_once(options, need_weights):
 
 @torch.no_grad()
 def test_the_cache_keeps_turned_keys():
-    module, x, cache = make(rotary=ROTARY, qk_norm=0.1), tokens(), KVCache()
+    module, x, cache = make(rotary=ROTARY, qk_norm_eps=0.1), tokens(), KVCache()
     module(x, is_causal=True, cache=cache)
     keys = F.linear(x, *(each.split(module.sizes)[1] for each in module.input_projection.parameters()))
     keys = keys.unflatten(-1, (KV_HEADS, HEAD_DIM)).transpose(1, 2)
@@ -333,7 +335,7 @@ REFUSED = {
     "a source with rotary": (lambda: copy_weights(small(rotary=ROTARY), small()), "MultiHeadAttention must be made without rotary"),
     "a target with sinks": (lambda: copy_weights(small(), small(sinks=True)), "without sinks"),
     "a target with a window": (lambda: copy_weights(small(), small(window=2)), "without window"),
-    "a target with norms": (lambda: copy_weights(small(), small(qk_norm=1.0)), "without query_norm"),
+    "a target with norms": (lambda: copy_weights(small(), small(qk_norm_eps=1.0)), "without query_norm"),
     "a target of another head_dim": (lambda: copy_weights(small(), small(head_dim=7)), "head_dim 10, got 7"),
 }  # fmt: skip
 
@@ -355,7 +357,7 @@ def test_own_sizes_can_be_copied():
 
 
 LONG = 1024
-FEW = {"rotary": RotaryPositions(4), "qk_norm": 0.1, "sinks": True}
+FEW = {"rotary": RotaryPositions(4), "qk_norm_eps": 0.1, "sinks": True}
 
 
 @pytest.mark.parametrize(
@@ -391,7 +393,7 @@ def llama(**options) -> DecoderOnly:
     rotary = RotaryPositions(HEAD_DIM, 100.0, "halves")
     kind = {"norm_first": True, "norm": "rms", "gated": True, "activation": "silu", "dropout": 0.0}
     kind |= {"attention_bias": False, "ffn_bias": False, "num_kv_heads": KV_HEADS, "head_dim": HEAD_DIM}
-    kind |= {"rotary": rotary, "qk_norm": 0.1, "sinks": True, "ffn_dim": 31}
+    kind |= {"rotary": rotary, "qk_norm_eps": 0.1, "sinks": True, "ffn_dim": 31}
     decoder = Decoder(2, EMBED_DIM, HEADS, cross_attention=False, **kind | options)
     embedding = TokenEmbedding(53, EMBED_DIM, positions=None)
     return stirred(DecoderOnly(embedding, decoder, nn.Linear(EMBED_DIM, 53, bias=False)))
@@ -447,7 +449,7 @@ def test_in_half_precision(dtype):
 
 def test_every_option_reaches_the_attention_of_each_layer():
     options = {"norm": "rms", "gated": True, "num_kv_heads": 1, "head_dim": HEAD_DIM, "rotary": ROTARY}
-    options |= {"qk_norm": 0.3, "sinks": True, "attention_bias": False, "ffn_bias": False}
+    options |= {"qk_norm_eps": 0.3, "sinks": True, "attention_bias": False, "ffn_bias": False}
     layer = DecoderLayer(EMBED_DIM, HEADS, window=5, layer_norm_eps=0.2, **options)
     own, cross = layer.self_attention, layer.cross_attention
     for attention in (own, cross):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pkgutil
 import re
 import time
 import xml.etree.ElementTree as ET
@@ -40,6 +41,10 @@ def drawing(name: str, code: str) -> plots.Drawing:
         patch.setattr(language, "_read_terms", lambda: {"labels": _Labels(LABELS), "terms": TERMS})
         set_language(code)
         return (FIGURES | EXPLORABLES)[name]()
+
+
+def test_no_figure_hides_the_module_of_its_name():
+    assert {module.name for module in pkgutil.iter_modules(plots.__path__)}.isdisjoint(plots.__all__)
 
 
 @pytest.mark.parametrize("name", FIGURES)

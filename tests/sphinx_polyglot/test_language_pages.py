@@ -17,10 +17,10 @@ from sphinx_polyglot import navigation
 from sphinx_polyglot.navigation import alternates_of, commit_dates, refresh_outdated_pages, write_sitemap
 from sphinx_polyglot.pages import (
     Pages,
-    configure,
     direction,
     is_fallback,
     page_url,
+    read_environment,
     site_address,
     source_file,
 )
@@ -144,11 +144,11 @@ def test_the_environment_has_the_last_word_on_addresses(monkeypatch: pytest.Monk
     config: Any = SimpleNamespace(html_baseurl="https://a.org", polyglot_repository="https://b.org")
     for name in ("POLYGLOT_BASEURL", "POLYGLOT_REPOSITORY"):
         monkeypatch.delenv(name, raising=False)
-    configure(app_of(), config)
+    read_environment(app_of(), config)
     assert (config.html_baseurl, config.polyglot_repository) == ("https://a.org", "https://b.org")
     monkeypatch.setenv("POLYGLOT_BASEURL", "https://c.org")
     monkeypatch.setenv("POLYGLOT_REPOSITORY", "https://d.org")
-    configure(app_of(), config)
+    read_environment(app_of(), config)
     assert (config.html_baseurl, config.polyglot_repository) == ("https://c.org", "https://d.org")
 
 

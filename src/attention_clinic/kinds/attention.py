@@ -189,7 +189,7 @@ PLACES: dict[str, Callable[[Tensor], Tensor]] = {
 }  # fmt: skip
 WINDOW = 3
 # Findings after which nothing more can be told.
-UNCLEAR = {"not_deterministic", "batch_mixed", "all_nan", *FINDINGS["distance"]}
+UNCLEAR = {"not_deterministic", "batch_mixed", "all_nan", *FINDINGS["misfit"]}
 
 
 def diagnose_attention(trial: Trial) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from attention_clinic.kinds.positions import angles_of, tables_of
 from attention_clinic.trial import CallFailed, Trial, first_output
 
 # Found in a part, these say that it was not called as the layer calls it.
-_UNLIKE = {*FINDINGS["names"]["part"]} | FINDINGS["distance"].keys()
+_UNLIKE = {*FINDINGS["names"]["part"]} | FINDINGS["misfit"].keys()
 _OPEN = {"causal_open", *WRONG_PATTERNS}
 
 

@@ -1,4 +1,4 @@
-"""The kinds of code that the clinic knows, and how far from them what is found is.
+"""The kinds of code that the clinic knows, and how badly each explains what is found.
 
 To add a kind, write its roles in roles.toml and a function that makes its cases in a module of this package,
 and name both in `KINDS`; each new name of a mistake needs a sentence in sentences.toml, and in the languages
@@ -48,33 +48,33 @@ class Kind(NamedTuple):
 
 
 Rows = Sequence[tuple[Any, ...]]
-Forms = tuple[Roles, Sequence[Callable[..., Case]]]
+RolesAndBuilders = tuple[Roles, Sequence[Callable[..., Case]]]
 
 
-def _by_cases(*forms: Forms, sizes: Rows, evidence: Rows, **options: int) -> Kind:
+def _by_cases(*forms: RolesAndBuilders, sizes: Rows, evidence: Rows, **options: int) -> Kind:
     """A kind that is examined by nothing but cases: inputs with the right output and those of known mistakes.
 
     Args:
-        forms: roles, and functions that make a case, one for each shape that the right output may have. The
-            first of which the candidate's output has the shape is chosen, else the first. In all forms but
-            those of the first roles, what a mask means is a convention.
-        sizes: the function's arguments for each case, large enough to tell one mistake from another.
+        forms: roles, and functions that build a case, one for each shape that the right output may have.
+            Used is the first builder whose output has the shape of the candidate's, else the very first.
+            With other roles than the first, what True means in a mask is a convention: a note, not a bug.
+        sizes: a builder's arguments for each case, large enough to tell one mistake from another.
         evidence: those for each small case that a finding may show to people, the smallest first.
         options: more arguments for the small cases: `digits=1` rounds random tensors.
     """
-    (roles, (first, *_)), *others = forms
-    subject_kind = MaskSubject if first(*sizes[0]).expected.dtype == torch.bool else Subject
-    ways = [(names, build) for names, builders in forms for build in builders]
+    (first_roles, (first_build, *_)), *others = forms
+    subject_class = MaskSubject if first_build(*sizes[0]).expected.dtype == torch.bool else Subject
+    every = [(roles, build) for roles, builders in forms for build in builders]
 
     def examine_candidate(trial: Trial) -> Iterator[Finding]:
-        subject, names, build = subject_kind(trial, roles), roles, first
-        for other_names, other in ways if len(ways) > 1 else []:
-            tried = subject_kind(trial, other_names)
-            if has_right_shape(tried, other(*sizes[0])):
-                subject, names, build = tried, other_names, other
+        subject, roles, build = subject_class(trial, first_roles), first_roles, first_build
+        for other_roles, other_build in every if len(every) > 1 else []:
+            other = subject_class(trial, other_roles)
+            if has_right_shape(other, other_build(*sizes[0])):
+                subject, roles, build = other, other_roles, other_build
                 break
         nobody_said = trial.meant.mask in (None, "additive")
-        is_free = nobody_said and names is not roles
+        is_free = nobody_said and roles is not first_roles
 
         def case_of(*row: Any, **options: int) -> Case:
             case = build(*row, **options)
@@ -90,7 +90,7 @@ def _by_cases(*forms: Forms, sizes: Rows, evidence: Rows, **options: int) -> Kin
             note = _CONVENTIONS.get(finding.name) if free else None
             yield Finding(note) if note else finding
 
-    return Kind(roles, examine_candidate, also=tuple(names for names, _ in others))
+    return Kind(first_roles, examine_candidate, also=tuple(roles for roles, _ in others))
 
 
 _CONVENTIONS = {
@@ -107,6 +107,8 @@ _SPLIT_SIZES: dict[str, Any] = {
     "sizes": [(2, 5, 3, 7)], "evidence": [(1, 2, 2, 1), (1, 2, 2, 2), (2, 1, 2, 1), (2, 2, 2, 2)],
     "digits": 1,
 }  # fmt: skip
+# "alibi", for example, has one form: the roles "alibi", and the builder `positions.alibi`, whose argument is
+# the number of heads. Slopes of 12 and of 8 heads tell mistakes apart; those of 2, 3 or 6 heads are shown.
 KINDS: dict[str, Kind] = {
     "attention": Kind(ROLES["attention"], attention.diagnose_attention, attention.OTHERS | {"mask"}),
     "multi_head": Kind(ROLES["multi_head"], multi_head.diagnose_multi_head),
@@ -154,12 +156,12 @@ def counts_as(finding: str, kind: str) -> str:
     return "doubts" if finding in FINDINGS["doubt"] else "bugs"
 
 
-# How far a candidate is from code of a kind, by what is found: the kind with the least fits it best.
-RIGHT, KNOWN_MISTAKES, OTHER_NUMBERS, OTHER_FORM, NO_RESULT = range(5)
-_DISTANCES = {"numbers": OTHER_NUMBERS, "form": OTHER_FORM, "no result": NO_RESULT}
+# How badly a kind explains a candidate, by what is found: the kind with the least fits it best.
+RIGHT, KNOWN_MISTAKES, OTHER_NUMBERS, OTHER_SHAPE, NO_RESULT = range(5)
+_MISFITS = {"numbers": OTHER_NUMBERS, "shape": OTHER_SHAPE, "no result": NO_RESULT}
 
 
-def distance(diagnosis: Diagnosis) -> int:
-    """How far a candidate is from the kind as which it was examined: from `RIGHT`, 0, to `NO_RESULT`, 4."""
-    found = (FINDINGS["distance"].get(each.name, "") for each in (*diagnosis.bugs, *diagnosis.doubts))
-    return max((_DISTANCES.get(told, KNOWN_MISTAKES) for told in found), default=RIGHT)
+def misfit(diagnosis: Diagnosis) -> int:
+    """How badly a candidate is explained as code of this kind: from `RIGHT`, 0, to `NO_RESULT`, 4."""
+    found = (FINDINGS["misfit"].get(each.name, "") for each in (*diagnosis.bugs, *diagnosis.doubts))
+    return max((_MISFITS.get(told, KNOWN_MISTAKES) for told in found), default=RIGHT)

@@ -21,9 +21,10 @@ class MultiHeadAttention(nn.Module):
     keys and values of all heads, `_attend` mixes the values, and `output_projection` mixes the heads.
 
     With fewer key and value heads than query heads it is grouped-query attention (Ainslie et al. 2023); with
-    one of them, multi-query attention (Shazeer 2019). It builds no num_queries × num_keys matrix of floating
-    numbers unless `need_weights` is set, or the mask or a window is such a matrix. (On a CPU, PyTorch's own
-    function builds one for dropout.)
+    one of them, multi-query attention (Shazeer 2019). It builds no num_queries × num_keys matrix unless
+    `need_weights` is set, or a mask of that size is needed: `mask` or `window`, or `is_causal` for several
+    queries after cached keys. The kernel turns masks into floating numbers. (On a CPU it builds a matrix for
+    dropout, too.)
 
     `input_projection` gives the queries of all heads, then keys, then values: (num_heads + 2 · num_kv_heads)
     · head_dim numbers for each token.
@@ -54,7 +55,7 @@ class MultiHeadAttention(nn.Module):
         *,
         head_dim: Size | None = None,
         rotary: RotaryPositions | None = None,
-        qk_norm: Positive | None = None,
+        qk_norm_eps: Positive | None = None,
         window: Size | None = None,
         sinks: bool = False,
     ) -> None:
@@ -68,7 +69,7 @@ class MultiHeadAttention(nn.Module):
             bias: whether the projections add a learned bias.
             head_dim: size of a head's queries, keys and values; embed_dim / num_heads by default.
             rotary: the rotary positions of queries and keys; for self-attention only.
-            qk_norm: the eps with which the queries and keys of each head are normalised; None: they are not.
+            qk_norm_eps: the eps with which each head's queries and keys are normalised; None: they are not.
             window: how many keys a query sees at most, its own and those before it; for causal use only. It
                 counts `positions`, if any are given, otherwise keys, padding included.
             sinks: whether each head has a sink, initially a score of 0.
@@ -84,8 +85,8 @@ class MultiHeadAttention(nn.Module):
         if rotary is not None and rotary.head_dim != self.head_dim:
             raise ValueError(f"rotary must have head_dim = {self.head_dim}, got {rotary.head_dim}")
         self.rotary, self.window = rotary, window
-        self.query_norm = None if qk_norm is None else RMSNorm(self.head_dim, qk_norm)
-        self.key_norm = None if qk_norm is None else RMSNorm(self.head_dim, qk_norm)
+        self.query_norm = None if qk_norm_eps is None else RMSNorm(self.head_dim, qk_norm_eps)
+        self.key_norm = None if qk_norm_eps is None else RMSNorm(self.head_dim, qk_norm_eps)
         self.sinks = nn.Parameter(torch.zeros(num_heads)) if sinks else None
 
     @checked
@@ -119,6 +120,15 @@ class MultiHeadAttention(nn.Module):
             head_gates: a factor for each head's output; 1 = unchanged.
             positions: those of the queries, for `rotary` and `window` only. By default they are counted from
                 the cache's length on, padding included.
+
+        Returns:
+            The output, (batch, num_queries, embed_dim), and the weights, (batch, num_heads, num_queries,
+            all_keys), or None without `need_weights`. `all_keys` counts the cached keys, too.
+
+        Raises:
+            TypeError: an argument has the wrong type or dtype.
+            ValueError: a shape does not fit; `key` or a complete cache is given, but there is `rotary` or a
+                `window`; `is_causal` is False, but there is a `window`.
         """
         key = query if key is None else key
         value = key if value is None else value

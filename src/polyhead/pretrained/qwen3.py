@@ -46,7 +46,7 @@ def make_qwen3(config: Config) -> DecoderOnly:
     settings.must_be(mlp_bias=False)
     head_dim, groups = settings.sizes("head_dim", "num_key_value_heads")
     eps = settings.get("rms_norm_eps", 1e-6)
-    family: LayerOptions = {"head_dim": head_dim, "num_kv_heads": groups, "qk_norm": eps}
+    family: LayerOptions = {"head_dim": head_dim, "num_kv_heads": groups, "qk_norm_eps": eps}
     return make_decoder(settings, family, _windows(settings))
 
 

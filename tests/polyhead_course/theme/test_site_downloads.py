@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from polyhead_course.theme.page_links import github_name
-from sphinx_polyglot.pages import configure, site_address
+from sphinx_polyglot.pages import read_environment, site_address
 from tests.building import Built
 from tests.pages import value
 
@@ -75,10 +75,10 @@ def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
 def test_the_environment_overrides_the_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     config = SimpleNamespace(html_baseurl="https://a.org", polyglot_repository="https://b.org")
     monkeypatch.setenv("POLYGLOT_BASEURL", "https://c.org")
-    configure(None, config)
+    read_environment(None, config)
     assert (config.html_baseurl, config.polyglot_repository) == ("https://c.org", "https://b.org")
     monkeypatch.setenv("POLYGLOT_REPOSITORY", "https://d.org")
-    configure(None, config)
+    read_environment(None, config)
     assert config.polyglot_repository == "https://d.org"
 
 

@@ -1,4 +1,12 @@
-"""Every figure of the book: vector graphics in the reader's language, the same on every machine."""
+"""Every figure of the book, one function each: vector graphics in the reader's language, the same everywhere.
+
+>>> heatmap([[0.25, 0.75], [0.5, 0.5]], ["a", "b"])
+<polyhead_course.figures.plots.Drawing>
+
+Each function returns a `Drawing`. They are in modules: `bars` and `curves` have measurements, `matrices`,
+`mask_figures` and `heads` attention, `layers`, `sequences` and `modern` models, `positions` and `points`
+vectors.
+"""
 
 # ruff: isort: skip_file
 # fmt: off
@@ -16,7 +24,7 @@ from polyhead_course.figures.plots.heads import (
 from polyhead_course.figures.plots.layers import (
     concat_blocks, layer_sublayers, residual_stream, whole_transformer,
 )
-from polyhead_course.figures.plots.masks import (
+from polyhead_course.figures.plots.mask_figures import (
     cache_alignment, cache_triangle, future_grids, masks, three_uses, window_reach,
 )
 from polyhead_course.figures.plots.matrices import (

@@ -22,7 +22,8 @@ def transpose_path(X: Float[Tensor, "batch num_tokens num_hiddens"], num_heads: 
 
     Each line shows one step: the tensor as matrices of its last two dimensions, every cell in the colour of
     the head that the element belongs to. Folding heads into the batch moves no cell: it is another name of
-    the permuted tensor, and has no line of its own. There are colours for 8 heads.
+    the permuted tensor, and has no line of its own. There are colours for 8 heads. `X` and num_hiddens are
+    the names of d2l, whose `transpose_qkv` this is.
 
     >>> transpose_path(torch.arange(12.0).reshape(1, 3, 4), num_heads=2)
     <polyhead_course.figures.plots.Drawing>
@@ -135,9 +136,9 @@ def head_writes(outputs: Sequence[Array], output_weight: Array) -> Figure:
 def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str]) -> Figure:
     """Draw where heads look: lines from the queries on the left to the keys on the right.
 
-    The darker a line, the larger the weight; weights below 0.05 have none. Lines to the first token, which
-    says nothing, are grey. The first and the last token
-    are no words, and have no lines as queries.
+    The darker a line, the larger the weight; weights below 0.05 have none. Lines to the first token, such as
+    [CLS], are grey: heads look there that find nothing. The first and the last token are no words, and no
+    lines begin at them.
 
     Args:
         weights: (num_heads, num_tokens, num_tokens).

@@ -28,6 +28,8 @@ class Translation(NamedTuple):
     """A translated text, with the cross-attention of each character.
 
     Attributes:
+        text: the translation
+        source_tokens: the tag of the language, then the tokens of the English date
         target_tokens: the characters of the text
         weights: the last layer's cross-attention, the heads' mean
 
@@ -42,7 +44,7 @@ class Translation(NamedTuple):
 
 
 class Vocabulary:
-    """The tokens of one side of the model, each with its number.
+    """The tokens of one side of the model, each with its id.
 
     >>> vocabulary = Vocabulary.of(["ab", "ac"])
     >>> vocabulary.ids(["cab", "b"])
@@ -51,9 +53,9 @@ class Vocabulary:
     """
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """Number the tokens in this order."""
+        """Number the tokens in this order: their ids."""
         self.tokens = list(tokens)
-        self.numbers = {token: number for number, token in enumerate(self.tokens)}
+        self.id_of = {token: index for index, token in enumerate(self.tokens)}
 
     @classmethod
     def of(cls, sequences: Iterable[Sequence[str]]) -> "Vocabulary":
@@ -61,14 +63,14 @@ class Vocabulary:
         return cls([*SPECIAL, *sorted({token for sequence in sequences for token in sequence} - {*SPECIAL})])
 
     def ids(self, sequences: Iterable[Sequence[str]]) -> Integer[Tensor, "batch length"]:
-        """Return the numbers of the sequences, padded on the right."""
-        rows = [torch.tensor([self.numbers[token] for token in sequence]) for sequence in sequences]
+        """Return the ids of the sequences, padded on the right."""
+        rows = [torch.tensor([self.id_of[token] for token in sequence]) for sequence in sequences]
         return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
 
     def words(self, ids: Integer[Tensor, "length"]) -> tuple[str, ...]:
-        """Return the tokens of a row before its end."""
+        """Return the tokens of a row of ids, up to its end."""
         row = ids.tolist()
-        return tuple(self.tokens[number] for number in row[: row.index(END) if END in row else None])
+        return tuple(self.tokens[index] for index in row[: row.index(END) if END in row else None])
 
 
 def source_tokens(text: str, to: Target) -> tuple[str, ...]:
@@ -103,8 +105,10 @@ class Translator:
         self.facts: dict[str, Any] = {}
         # Without dropout the translations are as good, but the encoder copies the weekday to the comma after
         # it, and the decoder often attends to that.
-        sizes = len(source.tokens), len(target.tokens), 64
-        self.model = Transformer(*sizes, 4, 2, 2, norm_first=True, dropout=0.1)
+        self.model = Transformer(
+            len(source.tokens), len(target.tokens), embed_dim=64, num_heads=4,
+            num_encoder_layers=2, num_decoder_layers=2, norm_first=True, dropout=0.1,
+        )  # fmt: skip
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> "Translator":
@@ -130,7 +134,7 @@ class Translator:
         save(path, self.model, {**self.facts, **tokens})
 
     def ids(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor]:
-        """Return the numbers of both sides, each (batch, length), on the model's device."""
+        """Return the ids of both sides, each (batch, length), on the model's device."""
         sources = self.source.ids(source_tokens(pair.source, pair.to) for pair in pairs)
         targets = self.target.ids(target_tokens(pair.target) for pair in pairs)
         return sources.to(self._device), targets.to(self._device)
@@ -212,7 +216,7 @@ def load_translator() -> Translator:
 
 @checked
 def translate(text: str, to: Target) -> Translation:
-    """Translate an English date, such as "Friday, November 20, 2026", into the language `to`.
+    """Translate an English date, such as "Friday, November 20, 2026", into `to`: "zh-TW", "zh-CN" or "ko".
 
     Raises:
         ValueError: the text is no date; see `read_date`.

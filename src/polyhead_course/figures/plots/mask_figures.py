@@ -55,8 +55,7 @@ def three_uses(
     >>> three_uses(seen, causal, seen, source=["p", "q"], target=[">", "q"])
     <polyhead_course.figures.plots.Drawing>
     """
-    causal = torch.ones_like(decoder).tril()
-    kind = "causal" if torch.equal(decoder, causal) else "both"
+    kind = "causal" if torch.equal(decoder, torch.ones_like(decoder).tril()) else "both"
     labels = {"source": source, "target": target}
     cell = 0.22
     bottom = max(len(source), len(target)) * cell
@@ -95,8 +94,7 @@ def cache_triangle(tokens: Sequence[str], num_prompt: Size = 1) -> Figure:
     faces = np.select([column > row, (column == row) | (row < num_prompt)], ["none", ORANGE], BLUE)
     figure = inch_figure()
     axes = add_grid(figure, faces, cell=0.34, rows=tokens, columns=tokens, turn=50)
-    keys = {text("key.computed"): ORANGE, text("key.cached"): BLUE}
-    add_colour_key(axes, keys, below=0.07)
+    add_colour_key(axes, {text("key.computed"): ORANGE, text("key.cached"): BLUE}, below=0.07)
     return figure
 
 
