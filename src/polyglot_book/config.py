@@ -105,12 +105,12 @@ class Language:
 
     @property
     def slug(self) -> str:
-        """The title in the form that file names have.
+        """The title in the form that file names have; "book" where it has no Latin letter and no digit.
 
         >>> Language("en", "en", "English", "A Tiny Book").slug
         'a-tiny-book'
         """
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower())
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "book"
 
 
 def languages_from(value: object) -> dict[str, Language]:

@@ -175,14 +175,15 @@ def cache_memory(
 ) -> Figure:
     """Draw the size of one text's cache against its length, one line for each number of key and value heads.
 
-    Sizes are in GiB, by the number of heads, one for each of the lengths. The dotted line is the size of the
-    model's weights.
+    Sizes are in GiB, by at most three numbers of heads, one for each of the lengths. The dotted line is the
+    size of the model's weights.
 
     >>> cache_memory([100, 200], {32: [1.0, 2.0], 8: [0.25, 0.5]}, weights=1.5)
     <polyhead_course.figures.plots.Drawing>
     """
     figure, axes = chart(4.5, 3.2, "axis.tokens", "axis.cache_size")
-    for (heads, sizes), colour in zip(gibibytes.items(), (ORANGE, BLUE, GREY), strict=False):
+    colours = (ORANGE, BLUE, GREY)[: len(gibibytes)]
+    for (heads, sizes), colour in zip(gibibytes.items(), colours, strict=True):
         label = text("curve.kv_heads", number=heads)
         axes.plot(lengths, to_array(sizes), color=colour, marker="o", markersize=4, label=label)
     level_line(axes, weights, "model_weights", 0.85 * max(lengths))
@@ -250,17 +251,18 @@ def leak_losses(
     return figure
 
 
-_BY_HEADS = ((ORANGE, "-"), (BLUE, (0, (3, 1))))
+# The looks of the first model and of the second.
+_TWO = ((ORANGE, "-"), (BLUE, (0, (3, 1))))
 
 
 @plot
 def loss_of_runs(
     runs: Mapping[int | str, Array], every: Size = 1, guessing: Positive | None = None
 ) -> Figure:
-    """Draw the losses of several runs of each of two models, (num_runs, num_points), as thin lines.
+    """Draw the losses of several runs of one or two models, (num_runs, num_points), as thin lines.
 
     Args:
-        runs: The losses by the model's number of heads, or by its name, "two layers" or "one layer".
+        runs: The losses by the model's number of heads, or by its name, "two layers" for `curve.two_layers`.
         every: The number of steps from one loss to the next; the first is that of step 0.
         guessing: The loss of guessing, drawn as a dotted line.
 
@@ -268,7 +270,7 @@ def loss_of_runs(
     <polyhead_course.figures.plots.Drawing>
     """
     figure, axes = chart(4.5, 3.0, "axis.step", "axis.loss")
-    for (colour, style), (name, curves) in zip(_BY_HEADS, runs.items(), strict=False):
+    for (colour, style), (name, curves) in zip(_TWO[: len(runs)], runs.items(), strict=True):
         key = "heads" if isinstance(name, int) else name.replace(" ", "_")
         label = text(f"curve.{key}", number=name)
         losses = to_array(curves, decimals=2).T
