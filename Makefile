@@ -90,7 +90,8 @@ docs: $(INSTALLED)          ## build the documentation of polyglot_book and sphi
 
 # The environment variables of the address: POLYGLOT_BASEURL=https://…/ POLYGLOT_REPOSITORY=https://github.com/owner/name
 pages: pdf handouts docs    ## the site as it is published, its PDFs, handouts and the documentation beside the pages
-	@mkdir -p $(SITE)/pdf $(SITE)/handouts && cp _build/pdf/*.pdf $(SITE)/pdf && cp _build/handouts/* $(SITE)/handouts
+	@rm -rf $(SITE)/pdf $(SITE)/handouts && mkdir -p $(SITE)/pdf $(SITE)/handouts
+	@cp _build/pdf/*.pdf $(SITE)/pdf && cp _build/handouts/* $(SITE)/handouts
 	@rm -rf $(SITE)/polyglot && cp -r _build/docs/_build/html $(SITE)/polyglot
 
 lab: $(MODEL)               ## open copies of the notebooks in JupyterLab, which it installs; LAB=--allow-root for root

@@ -26,7 +26,7 @@ def run_command(parser: argparse.ArgumentParser, arguments: list[str] | None = N
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parser.parse_args(arguments)
-    options.invocation = f"{parser.prog} {shlex.join(arguments)}"
+    options.invocation = shlex.join([*parser.prog.split(), *arguments])
     try:
         options.run(options)
     except (ImportError, OSError, ValueError) as error:

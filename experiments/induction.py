@@ -85,7 +85,8 @@ def measure(options: argparse.Namespace) -> None:
         for seed in SEEDS:
             model, losses = trained(form, seed)
             if (form, seed) == ("two layers", 0):
-                save(CHECKPOINT, model, {"command": options.invocation, "torch": torch.__version__})
+                facts = {"command": options.invocation, "torch": torch.__version__}
+                save(CHECKPOINT, model, {**facts, "seed": seed, "steps": len(losses)})
             measures: dict[str, float] = {"seed": seed, "accuracy": accuracy(model, rows)}
             if "dropout" not in form:
                 every = len(losses) // 40

@@ -44,15 +44,15 @@ class Group:
     source: Path
     tests: Path
     bar: float
-    left_out: tuple[str, ...] = ("-",)
+    left_out: tuple[str, ...] = ()
 
 
 COURSE = Path("tests/polyhead_course")
-SLOW = ("test_site_", "test_handouts", "test_clinic_probes")
+SLOW = ("test_site_", "test_handouts")
 GROUPS = {
     "polyhead": Group(Path("src/polyhead"), Path("tests/polyhead"), 95),
     "attention_clinic": Group(Path("src/attention_clinic"), Path("tests/attention_clinic"), 95),
-    "figures": Group(Path("src/polyhead_course/figures"), COURSE, 90, SLOW),
+    "figures": Group(Path("src/polyhead_course/figures"), COURSE, 90, (*SLOW, "test_clinic_probes")),
     "exercises": Group(Path("src/polyhead_course/exercises"), COURSE, 90, SLOW),
     "polyglot_book": Group(Path("src/polyglot_book"), Path("tests/polyglot_book"), 85),
     "sphinx_polyglot": Group(Path("src/sphinx_polyglot"), Path("tests/sphinx_polyglot"), 85),
@@ -160,13 +160,13 @@ class Run:
     def tests(self, case: Case) -> list[str]:
         return self.near.tests(str(case.path), case.mutant.lines, self.options.budget)
 
-    def tell(self, case: Case, outcome: trial.Outcome) -> None:
+    def tell(self, case: Case, killer: str | None) -> None:
         """Write what became of a mutant, and print it if it survived."""
         path, line, change = case.name
         told = {"path": path, "number": case.mutant.number, "line": line, "change": change}
         with self.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**told, "killer": outcome.killer}, ensure_ascii=False) + "\n")
-        if outcome.killer is None:
+            file.write(json.dumps({**told, "killer": killer}, ensure_ascii=False) + "\n")
+        if killer is None:
             count = len(self.tests(case))
             of = f"survived {count} tests" if count else "no test executes it"
             os.write(self.terminal, f"{path}:{case.mutant.number}: {line}\n    {change}\n    {of}\n".encode())
@@ -176,12 +176,12 @@ class Run:
         for number, case in enumerate(self.cases):
             path, chosen = str(case.path.resolve()), self.tests(case)
             if not chosen:
-                self.tell(case, trial.Outcome(None))
+                self.tell(case, None)
             elif bench.functions.fits(path, case.mutant, case.mutant.applied(case.path.read_bytes())):
                 with written(case) as changed:
                     change = partial(bench.functions.change, path, case.mutant, changed)
-                    outcome = bench.against(chosen, change)
-                self.tell(case, outcome)
+                    killer = bench.against(chosen, change)
+                self.tell(case, killer)
             else:
                 with self.late.open("a") as file:
                     file.write(f"{number}\n")
@@ -203,11 +203,10 @@ class Run:
         for case in [self.cases[int(line)] for line in self.late.read_text().split()]:
             chosen = [each for each in self.tests(case) if good.get(each, True)]
             with written(case):
-                outcome = trial.fresh(chosen, self.seconds, OPTIONS, self.log)
-            killer = outcome.killer
+                killer = trial.fresh(chosen, self.seconds, OPTIONS, self.log)
             if killer in self.seconds and killer not in good:
-                good[killer] = trial.fresh([killer], self.seconds, OPTIONS, self.log).killer is None
-            self.tell(case, outcome if good.get(killer or "", True) else trial.Outcome(None))
+                good[killer] = trial.fresh([killer], self.seconds, OPTIONS, self.log) is None
+            self.tell(case, killer if good.get(killer or "", True) else None)
 
     def __call__(self) -> bool:
         """Return whether enough of the mutants were noticed."""

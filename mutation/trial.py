@@ -136,13 +136,6 @@ class Steady:
             warnings.simplefilter("ignore", kind)
 
 
-@dataclass
-class Outcome:
-    """What became of a mutant: the test that noticed it, or `None`."""
-
-    killer: str | None
-
-
 @dataclass(eq=False)  # pytest puts plugins into a set
 class FirstFailure:
     """A plugin that runs the chosen tests in their order, and ends the process with the first failure."""
@@ -177,7 +170,7 @@ class FirstFailure:
             os._exit(1)
 
 
-def forked(work: Callable[[mmap.mmap], None]) -> Outcome:
+def forked(work: Callable[[mmap.mmap], None]) -> str | None:
     """Do this work in a child, which notes the test that it begins, and at the end that it ran all."""
     note = mmap.mmap(-1, 4096)
     child = os.fork()
@@ -194,7 +187,7 @@ def forked(work: Callable[[mmap.mmap], None]) -> Outcome:
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what it may have started
     last = note[:].rstrip(b"\0").decode()
-    return Outcome(None if last == ALL else last or IMPORT)
+    return None if last == ALL else last or IMPORT
 
 
 @dataclass(eq=False)
@@ -227,19 +220,20 @@ class Bench:
         known.sort(key=lambda each: (self.seconds[each] > 0.2, files[each.split("::")[0]], self.order[each]))
         return [self.items[each] for each in known]
 
-    def against(self, chosen: list[str], change: Callable[[], None]) -> Outcome:
+    def against(self, chosen: list[str], change: Callable[[], None]) -> str | None:
         """Run tests in a fork after `change`; a failure that comes without it too does not count."""
         while True:
-            outcome = self.outcome([each for each in chosen if not self.unreliable.get(each)], change)
-            name = outcome.killer
+            name = self.killer([each for each in chosen if not self.unreliable.get(each)], change)
             if name is None or name == IMPORT:
-                return outcome
+                return name
             if name not in self.unreliable:
-                self.unreliable[name] = self.outcome([name]).killer is not None
+                self.unreliable[name] = self.killer([name]) is not None
             if not self.unreliable[name]:
-                return outcome
+                return name
 
-    def outcome(self, chosen: list[str], change: Callable[[], None] = lambda: None) -> Outcome:
+    def killer(self, chosen: list[str], change: Callable[[], None] = lambda: None) -> str | None:
+        """Run tests in a fork after `change`; return the one that failed, None if none did."""
+
         def work(note: mmap.mmap) -> None:
             self.first.note = note
             change()
@@ -248,10 +242,10 @@ class Bench:
         return forked(work)
 
 
-def fresh(chosen: list[str], seconds: dict[str, float], options: list[str], log: Path) -> Outcome:
+def fresh(chosen: list[str], seconds: dict[str, float], options: list[str], log: Path) -> str | None:
     """Run tests in a fork that imports the changed module itself."""
     if not chosen:
-        return Outcome(None)
+        return None
 
     def work(note: mmap.mmap) -> None:
         signal.setitimer(signal.ITIMER_PROF, 120)

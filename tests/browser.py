@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,9 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from polyhead_course.pdf.printing import BROWSERS
+from polyhead_course.workshop import browser as workshop
 
 # Without them a browser in a container does not start, or asks its maker for updates.
 _FLAGS = [
@@ -64,18 +63,14 @@ def serve(site: Path, port: int = 0) -> Iterator[str]:
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """Start the system's Chromium; skip the test where there is none, but fail it where CI=true."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        reason = "no Chromium on the PATH (Debian: apt-get install chromium)"
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+    with contextlib.ExitStack() as stack:
         try:
-            yield browser
-        finally:
-            browser.close()
+            browser = stack.enter_context(workshop.chromium(*_FLAGS))
+        except workshop.PrintError as error:
+            if os.environ.get("CI", "").lower() == "true":
+                pytest.fail(str(error))
+            pytest.skip(str(error))
+        yield browser
 
 
 @dataclass

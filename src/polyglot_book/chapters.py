@@ -131,10 +131,7 @@ class Chapter:
         front = {key: value for key, value in self.metadata.items() if key != "jupytext"}
         metadata = {"kernelspec": KERNELSPEC, **front, "language_info": LANGUAGE_INFO}
         notebook: NotebookNode = _nbformat.v4.new_notebook(metadata=_nbformat.from_dict(metadata))
-        for cell in self.cells:
-            new = _nbformat.v4.new_code_cell if cell.kind == "code" else _nbformat.v4.new_markdown_cell
-            node = _nbformat.from_dict(dict(cell.metadata))
-            notebook.cells.append(new(cell.source, id=cell.id, metadata=node))
+        notebook.cells = [*map(_node, self.cells)]
         return notebook
 
     def canonical(self) -> str:
@@ -165,6 +162,14 @@ class Chapter:
         return f"{''.join(parts).rstrip()}\n"
 
 
+def _node(cell: Cell) -> NotebookNode:
+    """Return a notebook's cell; those that nbformat makes are validated one by one, which takes longest."""
+    outputs: dict[str, Any] = {"outputs": [], "execution_count": None} if cell.kind == "code" else {}
+    parts = {"id": cell.id, "cell_type": cell.kind, "metadata": dict(cell.metadata), "source": cell.source}
+    node: NotebookNode = _nbformat.from_dict(parts | outputs)
+    return node
+
+
 def _to_myst(notebook: NotebookNode, metadata: Mapping[str, Any], lexer: str) -> str:
     notebook.metadata = dict(metadata)
     for cell in notebook.cells:
@@ -179,8 +184,7 @@ def _notebook_with(cells: Iterable[Cell], text: str) -> str:
     before = {cell.id: cell for cell in notebook.cells}
     notebook.cells = []
     for cell in cells:
-        new = _nbformat.v4.new_code_cell if cell.kind == "code" else _nbformat.v4.new_markdown_cell
-        node = before.get(cell.id) or new(id=cell.id)
+        node = before.get(cell.id) or _node(cell)
         if node.source != cell.source and cell.kind == "code":
             node.outputs, node.execution_count = [], None
         node.source, node.metadata = cell.source, _nbformat.from_dict(dict(cell.metadata))

@@ -54,11 +54,12 @@ class Contents(NamedTuple):
 def overview(folder: str | Path = ".") -> dict[str, Contents]:
     r"""Read the contents of each chapter, in their order.
 
-    The source is the chapters' text if it is beside the notebooks, else the notebooks. A page without `needs`
+    The source is the chapters' text if the book has it, else the notebooks. A page without `needs`
     in its front matter, such as an index, is not a chapter.
 
     Args:
         folder: A language's folder of notebooks, `<book>/<language>`; a running notebook's own by default.
+            The book's root is the nearest folder above with settings, or else the one above `<book>`.
 
     Returns:
         The contents by the chapters' stems.
@@ -77,7 +78,9 @@ def overview(folder: str | Path = ".") -> dict[str, Contents]:
         {'01-sums': Contents(title='Sums', needs=[], minutes=5, exercises=[])}
     """
     here = Path(folder).resolve()
-    texts = here.parents[1] / "chapters" / here.name
+    settings = (each / name for each in here.parents for name in ("_config.yml", "polyglot.yml"))
+    root = next((each.parent for each in settings if each.is_file()), here.parent.parent)
+    texts = root / "chapters" / here.name
     chapters, of_texts = {}, texts.is_dir()
     source, pages, read = (texts, "*.md", _read_chapter) if of_texts else (here, "*.ipynb", _read_notebook)
     for path in sorted(source.rglob(pages)):

@@ -159,7 +159,7 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
             plan.older.append(job)
             continue
         plan.runs.add(run)
-        if ipynb.to_bytes(job.notebook) == stored:
+        if ipynb.to_bytes(job.notebook, check=False) == stored:
             found[name] = (short_hash([plan.inputs.unparsed, lists, str(run)]), files)
         else:
             plan.write.append(job)

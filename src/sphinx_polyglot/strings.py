@@ -135,6 +135,8 @@ class PageCatalogue(gettext.NullTranslations):
 
     def gettext(self, message: str) -> str:
         """Translate a message; note those that have no translation."""
+        if not message:  # gettext would return the catalogue's header
+            return message
         translation = self.find(message)
         if translation is not None:
             _translated.add(translation)  # themes translate some words twice

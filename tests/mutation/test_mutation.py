@@ -134,6 +134,14 @@ def test_the_groups_exist() -> None:
         assert (ROOT / group.source).is_dir() and (ROOT / group.tests).is_dir()
 
 
+def test_no_group_leaves_out_all_tests_of_a_module_of_its_own() -> None:
+    """Nothing else calls the probes of the exercises."""
+    group = GROUPS["exercises"]
+    assert not "test_clinic_probes".startswith(group.left_out)
+    assert (ROOT / group.tests / "test_clinic_probes.py").is_file()
+    assert (ROOT / group.source / "checks/probes.py").is_file()
+
+
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, subprocess.CompletedProcess[str]]:
     """What the command says of the module with the strong and with the weak test."""

@@ -136,6 +136,8 @@ def test_the_hash_is_of_the_stripped_text() -> None:
         ('+++ {"id": "why"}', '+++ ["why"]', 18, "not a dict"),
         ("tags: [hide-input]", "tags: hide-input", 22, "tags: expected a list of words, got 'hide-input'"),
         ("tags: [hide-input]", "tags: [hide-input", 22, "Invalid YAML"),
+        ("tags: [hide-input]", 'tags: ["a,b"]', 22, "expected a word, got 'a,b'"),
+        ("tags: [hide-input]", "tags: [x, x]", 22, "expected a list of words, got ['x', 'x']"),
         ("tags: [hide-input]", "of: 12345678", 22, "of: expected 8 hex digits in quotes, got 12345678"),
         ("alt: A square", "alt: 5", 22, "mystnb: image: alt: expected text in quotes, got 5"),
         ("x = 6", "x = 6\u2028", 15, "the character"),

@@ -21,6 +21,13 @@ def test_a_book_is_read_in_the_order_of_its_languages(tiny: TinyBook) -> None:
 
 
 @pytest.mark.parametrize(
+    ("title", "slug"), [("작은 책", "ko"), ("C++!", "c"), ("A Tiny Book", "a-tiny-book")]
+)
+def test_files_are_named_after_the_title_as_far_as_it_is_latin(title: str, slug: str) -> None:
+    assert Language("ko", "ko", "한국어", title).slug == slug
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("title: Tiny\n", "title: [\n", "not valid YAML"),

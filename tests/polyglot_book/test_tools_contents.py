@@ -73,6 +73,14 @@ def test_the_overview_is_that_of_the_folders_language(
     assert list(polyglot_book.overview()) == ["01-one", "02-two"]
 
 
+@pytest.mark.parametrize("folder", [".", "pages/of/it"])
+def test_the_text_is_that_of_the_book_whatever_its_folder_of_pages(tiny: TinyBook, folder: str) -> None:
+    tiny.edit("_config.yml", "polyglot_folder: book", f"polyglot_folder: {folder}")
+    tiny.write("../chapters/ko/x.md", "---\nneeds: []\n---\n\n# Of another book")
+    found = polyglot_book.overview(tiny.book.notebooks_dir("ko"))
+    assert {stem: (chapter.title, chapter.needs) for stem, chapter in found.items()} == KO
+
+
 def test_the_text_counts_before_the_notebooks(tiny: TinyBook) -> None:
     tiny.edit("chapters/ko/01-one.md", "1. 쿼리와 키", "1. 질문과 키")
     assert titles_and_needs(tiny, "ko")["01-one"] == ("1. 질문과 키", [])

@@ -76,10 +76,9 @@ FIGURES = {name: example(name) for name in plots.__all__ if name != "Drawing"} |
     "loss_of_runs": lambda: [plots.loss_of_runs({1: [[1.0, 0.5]], 2: [[1.0, 0.0]]}), plots.loss_of_runs(
         {"two layers": [[3.0, 0.5], [3.1, 0.4]], "one layer": [[3.0, 2.0], [3.1, 2.1]]}, 10, 1.9),
         plots.loss_of_runs({"encoder and decoder": [[3.0, 0.5]], "decoder alone": [[3.0, 2.0]]})][-1],
-    "removal_draws": lambda: plots.removal_draws({number: {0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0],
-        [0.8, 0.7]]} for number in (5, 12)}, 24),
-    "head_weights": lambda: plots.head_weights(torch.stack([WEIGHTS, WEIGHTS.mT, WEIGHTS]).clamp(0, 1),
-        sentence()),
+    "removal_draws": lambda: plots.removal_draws({0.0: [[0.1, 0.6], [0.2, 0.3]], 0.1: [[0.9, 1.0],
+        [0.8, 0.7]]}, 5, 24),
+    "head_weights": lambda: plots.head_weights(torch.stack([WEIGHTS, WEIGHTS.mT]).clamp(0, 1), sentence()),
     "wish_and_hull": lambda: plots.wish_and_hull(V, [3.0, 4.0], sentence()),
     "heatmap": lambda: plots.heatmap(WEIGHTS, sentence(), highest=1),
     "masked_row": lambda: plots.masked_row([0.24, 0.03, 0.09, 0.64], [0.67, 0.09, 0.24, 0], [0.24, 0.03,

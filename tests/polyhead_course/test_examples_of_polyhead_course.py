@@ -10,7 +10,7 @@ import pkgutil
 import pytest
 
 from polyhead_course import models, words
-from polyhead_course.figures import plots
+from polyhead_course.figures import live, plots
 
 FOLDERS = (plots, words)
 MODULES = [
@@ -18,7 +18,7 @@ MODULES = [
     "polyhead_course.handouts.copies",
     *(
         f"{folder.__name__}.{module.name}"
-        for folder in FOLDERS
+        for folder in (*FOLDERS, live)
         for module in pkgutil.iter_modules(folder.__path__)
     ),
     *(module.name for module in pkgutil.walk_packages(models.__path__, f"{models.__name__}.")),

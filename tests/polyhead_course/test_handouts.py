@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -12,8 +13,11 @@ import nbformat
 import pytest
 from PIL import Image
 
+from polyglot_book.config import Book
+from polyhead_course.handouts.__main__ import main
 from polyhead_course.handouts.archives import pack_figures
 from polyhead_course.handouts.decks import Slide, sentences_of, slides_of
+from polyhead_course.workshop.browser import run_program
 from tests.browser import Browser
 from tests.building import Built
 
@@ -91,3 +95,39 @@ def test_every_chapter_with_exercises_gets_its_slides(full: Built, window: Brows
     assert files == {"tiny-ko-01-masks-slides.html", "tiny-ko-figures.zip"}
     deck = (full.root / "_build/handouts/tiny-ko-01-masks-slides.html").read_text("utf-8")
     assert deck.startswith("<!DOCTYPE html>") and 'lang="ko"' in deck and "https://example.org/tiny/" in deck
+
+
+def test_what_is_no_longer_made_is_removed_when_all_languages_are(tmp_path: Path) -> None:
+    languages = "{en: {locale: en, name: English, title: T}, ko: {locale: ko, name: 한국어, title: T}}"
+    (tmp_path / "polyglot.yml").write_text(f"languages: {languages}\n", encoding="utf-8")
+    folder = tmp_path / "_build" / "slides"
+    folder.mkdir(parents=True)
+    (folder / "left").write_text("of a chapter that is gone")
+
+    def make(book: Book, site: Path, target: Path, codes: Iterable[str]) -> Iterator[Path]:
+        assert (site, target) == (tmp_path / "_build" / "html", folder)
+        for code in codes:
+            (target / code).write_text("new")
+            yield target / code
+
+    for arguments, expected in ((["ko"], {"ko", "left"}), ([], {"en", "ko"})):
+        assert run_program("slides", "", make, ["--root", str(tmp_path), *arguments]) == 0
+        assert {path.name for path in folder.iterdir()} == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--root", "/nowhere"], "no such file; run this in the book's root or give --root"),
+        (["xx"], "no such language: xx"),
+        (["ko"], "no built site; `make site` builds it"),
+    ],
+)
+def test_what_is_missing_is_an_error_in_one_line(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    languages = "{ko: {locale: ko, name: 한국어, title: T}}"
+    (tmp_path / "polyglot.yml").write_text(f"languages: {languages}\n", encoding="utf-8")
+    assert main(["--root", str(tmp_path), *arguments]) == 1
+    output, errors = capsys.readouterr()
+    assert output == "" and message in errors and errors.count("\n") == 1

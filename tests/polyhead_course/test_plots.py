@@ -92,6 +92,20 @@ def test_a_second_figure_is_the_first_whatever_the_settings_of_the_machine(name,
     assert all(torch.equal(STEPS[key], copy) for key, copy in inputs.items())
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plots.loss_of_runs({heads: [[1.0, 0.5]] for heads in (1, 2, 4)}),
+        lambda: plots.cache_memory([1, 2], {heads: [1.0, 2.0] for heads in (32, 16, 8, 1)}, weights=5),
+        lambda: plots.concat_blocks(num_tokens=3, num_heads=6, head_dim=2),
+        lambda: plots.keys_and_query([[1, 0]], [0, 0], ["a"]),
+    ],
+)
+def test_what_a_figure_cannot_show_is_an_error_and_never_left_out(draw):
+    with pytest.raises(ValueError):
+        draw()
+
+
 def test_a_missing_glyph_would_be_noticed():
     with pytest.warns(UserWarning, match="Glyph .* missing"):
         plots.heatmap([[1.0]], ["𒀀"])

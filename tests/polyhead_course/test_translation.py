@@ -228,7 +228,6 @@ def test_the_right_sources_of_one_date():
 def test_the_checkpoint_is_small_and_has_its_provenance():
     assert CHECKPOINT.stat().st_size < 2_000_000
     facts = load_translator().facts
-    assert facts["command"].startswith("python -m polyhead.translation train")
     assert {"torch", "threads", "date", "babel", "recipe", "losses"} <= facts.keys()
     assert facts["recipe"]["steps"] == len(facts["losses"])
 

@@ -96,6 +96,13 @@ def test_the_first_catalogue_wins_and_the_second_fills_in(tmp_path: Path) -> Non
     assert [_say(catalogue, "ko", message) for message in ("tiny", "huge")] == ["하나", "셋"]
 
 
+def test_no_text_stays_none(tmp_path: Path) -> None:
+    """Of an empty message, gettext would return the catalogue's header."""
+    folder = _write_catalogue(tmp_path, "ko", {"tiny": "하나"})
+    catalogue = load_catalogue([folder], "sphinx", [_language("ko")])
+    assert [_say(catalogue, code, "") for code in ("ko", "nl")] == ["", ""]
+
+
 def test_taiwan_does_not_fall_back_to_simplified_chinese(tmp_path: Path) -> None:
     _write_catalogue(tmp_path, "zh", {"Another word": "简体"})
     # What Python's own search does with it:

@@ -1,54 +1,54 @@
 """`python -m polyhead_course.handouts [language …]`: slides and figures of the built site, for lectures."""
 
-import argparse
-import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
 from selectolax.lexbor import LexborHTMLParser
 
 from polyglot_book.config import Book
 from polyhead_course.handouts.archives import pack_figures
 from polyhead_course.handouts.decks import deck_of
-from polyhead_course.pdf.printing import BROWSERS
+from polyhead_course.workshop.browser import PrintError, chromium, run_program
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the slides of each chapter, and the figures of each language; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m polyhead_course.handouts", description=__doc__)
-    parser.add_argument("languages", nargs="*", metavar="language", help="as in ko; default: all")
-    parser.add_argument("--root", type=Path, default=Path(), help="the folder of _config.yml")
-    options = parser.parse_args(arguments)
-    book = Book.load(options.root)
-    site, target = book.root / "_build" / "html", book.root / "_build" / "handouts"
-    if unknown := {*options.languages} - {*book.languages}:
-        parser.error(f"no such language: {', '.join(sorted(unknown))}")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None or not (site / "_static" / "site.css").is_file():
-        print("it needs Chromium on the PATH, and a site that `make site` has built", file=sys.stderr)
-        return 1
-    style = (site / "_static" / "site.css").read_text(encoding="utf-8")
-    target.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
-        for code in options.languages or book.languages:
-            folder, decks = site / book.folder / code, 0
-            for page in sorted(folder.glob("*.html")):
+def write_handouts(book: Book, site: Path, folder: Path, codes: Iterable[str]) -> Iterator[Path]:
+    """Write the slides of each chapter with exercises, and an archive of the figures of each language.
+
+    Args:
+        book: The book.
+        site: The built site.
+        folder: The folder of the files.
+        codes: The languages.
+
+    Yields:
+        Each file, when it is written.
+    """
+    if not (style := site / "_static" / "site.css").is_file():
+        raise PrintError(f"{site}: no built site; `make site` builds it")
+    look = style.read_text(encoding="utf-8")
+    with chromium() as browser:
+        for code in codes:
+            decks = 0
+            for page in sorted((site / book.folder / code).glob("*.html")):
                 name = f"{book.reference.slug}-{code}-{page.stem}"
                 if not (site / "notebooks" / f"{name}-student.ipynb").is_file():  # it has no exercises
                     continue
                 link = LexborHTMLParser(page.read_text(encoding="utf-8")).css_first("link[rel=canonical]")
                 address = link.attributes.get("href") or "" if link else ""
-                deck = deck_of(page, book.languages[code], style, address)
-                (target / f"{name}-slides.html").write_text(deck, encoding="utf-8")
+                slides = folder / f"{name}-slides.html"
+                slides.write_text(deck_of(page, book.languages[code], look, address), encoding="utf-8")
+                yield slides
                 decks += 1
-            archive = target / f"{book.reference.slug}-{code}-figures.zip"
+            archive = folder / f"{book.reference.slug}-{code}-figures.zip"
             figures = pack_figures(book.root / book.folder / code, archive, browser)
-            print(f"{target}: {code}, slides of {decks} chapters, {figures} figures", flush=True)
-        browser.close()
-    return 0
+            print(f"{folder}: {code}, slides of {decks} chapters, {figures} figures", flush=True)
+            yield archive
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the handouts of the given languages, by default all; return the exit status."""
+    return run_program("handouts", __doc__, write_handouts, arguments)
 
 
 if __name__ == "__main__":

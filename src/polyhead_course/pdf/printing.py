@@ -3,10 +3,9 @@
 import io
 import json
 import re
-import shutil
 import time
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -15,17 +14,16 @@ from urllib.parse import unquote, urlsplit
 
 from jinja2 import Environment, PackageLoader
 from pikepdf import Name, ObjectStreamMode, OutlineItem, Pdf
-from playwright.sync_api import Browser, Route, sync_playwright
+from playwright.sync_api import Browser, Route
 from pypdf import PdfReader
 from selectolax.lexbor import LexborHTMLParser
 
 from polyglot_book.config import Book, ConfigError, Language
 from polyglot_book.ipynb import write_atomically
 from polyhead_course.pdf.pages import Heading, Part, read_part
+from polyhead_course.workshop.browser import PrintError, chromium
 from sphinx_polyglot.strings import translations
 
-# The first is the same engine without its window, and takes half the time.
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _PAGE = re.compile(r"<!--page (.+?)-->")
 _NODE = re.compile(rb"node(\d{8})")
 _PASSES = 4
@@ -33,10 +31,6 @@ _ORIGIN = "http://book.invalid/"  # no such host: `print_document` answers every
 _SOLUTIONS = "solutions"
 _STYLE = "_static/site.css"
 _TEMPLATES = Environment(loader=PackageLoader(__package__, ""), trim_blocks=True, lstrip_blocks=True)
-
-
-class PrintError(ValueError):
-    """A PDF that cannot be made here."""
 
 
 class Document(NamedTuple):
@@ -99,31 +93,27 @@ def _solutions(parts: list[Part], title: str, pointer: str) -> Part | None:
     return Part(_SOLUTIONS, [Heading(_SOLUTIONS, escape(title)), *headings], html) if chapters else None
 
 
-def print_book(book: Book, site: Path, folder: Path, codes: Sequence[str]) -> None:
+def print_book(book: Book, site: Path, folder: Path, codes: Iterable[str]) -> Iterator[Path]:
     """Write the PDF of each language.
 
     Args:
         book: The book.
         site: The built site.
         folder: The folder of the files `<title>-<code>.pdf`.
-        codes: The languages; all if there is none.
+        codes: The languages.
+
+    Yields:
+        Each file, when it is written.
     """
-    if unknown := set(codes) - set(book.languages):
-        raise PrintError(f"no such language: {', '.join(sorted(unknown))}")
-    documents = [bind(book, book.languages[code], site) for code in codes or book.languages]
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        raise PrintError("no Chromium on the PATH, which prints the PDF (Debian: apt-get install chromium)")
-    folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--font-render-hinting=none"])
+    documents = [bind(book, book.languages[code], site) for code in codes]
+    with chromium("--font-render-hinting=none") as browser:
         for document in documents:
             start = time.monotonic()
             target = folder / f"{book.reference.slug}-{document.language.code}.pdf"
             pages = print_document(browser, document, site, target)
             size, seconds = target.stat().st_size / 1e6, time.monotonic() - start
             print(f"{target}: {pages} pages, {size:.1f} MB, {seconds:.0f} s", flush=True)
-        browser.close()
+            yield target
 
 
 def print_document(browser: Browser, document: Document, site: Path, target: Path) -> int:

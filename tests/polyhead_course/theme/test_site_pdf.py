@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from pypdf.generic import Destination
 from polyglot_book.config import Book
 from polyhead_course.pdf.__main__ import main
 from polyhead_course.pdf.pages import Heading, Part, with_lines
-from polyhead_course.pdf.printing import Document, PrintError, bind, print_document
+from polyhead_course.pdf.printing import Document, bind, print_document
+from polyhead_course.workshop.browser import PrintError
 from tests.browser import Browser, serve, visit
 from tests.building import Built
 from tests.faults import full_disk
@@ -188,9 +190,10 @@ def test_a_full_disk_leaves_the_last_file_and_is_told_in_one_line(
     target, printed = tmp_path / "tiny-ko.pdf", korean.path.read_bytes()
     target.write_bytes(b"the last good one")
 
-    def print_it(*_: object) -> None:
+    def print_it(*_: object) -> Iterator[Path]:
         browser: Any = SamePages(printed)
         print_document(browser, korean.document, tmp_path, target)
+        yield target
 
     monkeypatch.setattr("polyhead_course.pdf.__main__.print_book", print_it)
     with full_disk(len(printed) // 2):

@@ -22,7 +22,7 @@ class Explorable(Drawing):
         data: The kind, the tensors and the labels, as JSON.
 
     >>> import torch
-    >>> from polyhead import plots
+    >>> from polyhead_course.figures import plots
     >>> X = torch.tensor([[[111.0, 112.0, 121.0, 122.0]]])
     >>> labels = Explorable("path", plots.transpose_path(X, 2), X=X.tolist()).data["labels"]
     >>> labels["live.reset"], labels["live.path"], labels["stage.split"]

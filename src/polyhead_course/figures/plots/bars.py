@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 
 from polyhead.checked import Positive
 from polyhead_course.figures.plots.drawing import BLUE, GREY, INK, ORANGE, Array, inch_figure, plot, to_array
+from polyhead_course.figures.plots.grid import has_long_label
 from polyhead_course.words.language import text
 
 
@@ -140,10 +141,8 @@ def blind_rows(answers: Mapping[str, Array], tokens: Sequence[str]) -> Figure:
         words = ["NaN" if np.isnan(weight) else f"{weight:.2f}" for weight in weights]
         axes = _add_bars(figure, np.nan_to_num(weights), words, line * (height + 0.2), cell, height)
         axes.text(-0.15, 0, name, ha="right", va="bottom")
-    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens)
-    if max(len(token.encode("utf-8")) for token in tokens) > 9:  # wider than a bar's place
-        for tick in axes.get_xticklabels():
-            tick.set(rotation=35, ha="right", rotation_mode="anchor")
+    turned: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, **turned if has_long_label(tokens) else {})
     return figure
 
 

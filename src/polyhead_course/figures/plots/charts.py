@@ -24,7 +24,7 @@ def chart(width: float, height: float, x: str, y: str) -> tuple[Figure, Axes]:
 
 
 def stacked_charts(
-    size: tuple[float, float], titles: Sequence[str], x: str, hspace: float = 0.3, **options: Any
+    size: tuple[float, float], titles: Sequence[str], x: str, **options: Any
 ) -> tuple[Figure, list[Axes]]:
     """Create axes below one another, each with its title, with the label `x` below the lowest."""
     figure = Figure(figsize=size)
@@ -32,7 +32,7 @@ def stacked_charts(
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(title, loc="left")
     panels[-1].set_xlabel(x)
-    figure.subplots_adjust(hspace=hspace)
+    figure.subplots_adjust(hspace=0.3)
     return figure, panels
 
 

@@ -63,7 +63,7 @@ def layer_curves(gradients: Mapping[str, Array], spreads: Mapping[str, Array]) -
     <polyhead_course.figures.plots.Drawing>
     """
     titles = [text("axis.gradient_norm"), text("axis.token_spread")]
-    figure, (upper, lower) = stacked_charts((4.5, 5.2), titles, text("axis.layer"), hspace=0.3)
+    figure, (upper, lower) = stacked_charts((4.5, 5.2), titles, text("axis.layer"))
     for name, norms in gradients.items():
         colour, marker = _STACKS[name]
         for axes, heights in (upper, to_log10(norms)), (lower, to_array(spreads[name]).round(3)):
@@ -82,32 +82,29 @@ def layer_curves(gradients: Mapping[str, Array], spreads: Mapping[str, Array]) -
 
 
 @plot
-def removal_draws(panels: Mapping[int, Mapping[float, Array]], num_heads: Size) -> Figure:
+def removal_draws(shares: Mapping[float, Array], number: Count, num_heads: Size) -> Figure:
     """Draw how many letters copiers get right with random heads off; a point is a draw, a line the mean.
 
     Args:
-        panels: by the number of heads that are off, then by the dropout with which the models were trained,
-            the share of right letters, (num_seeds, num_draws). The first dropout is orange, the second blue.
+        shares: by the dropout with which the models were trained, the share of right letters,
+            (num_seeds, num_draws). The first dropout is orange, the second blue.
+        number: of the heads that are off.
         num_heads: of the whole model.
 
-    >>> removal_draws({5: {0.0: [[0.1, 0.6]], 0.1: [[0.9, 1.0]]}}, num_heads=24)
+    >>> removal_draws({0.0: [[0.1, 0.6]], 0.1: [[0.9, 1.0]]}, number=5, num_heads=24)
     <polyhead_course.figures.plots.Drawing>
     """
     figure = Figure(figsize=(4.7, 3.1))
-    columns = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (number, groups) in zip(columns, panels.items(), strict=True):
-        seeds: list[str] = []
-        for (dropout, shares), colour in zip(groups.items(), (ORANGE, BLUE), strict=True):
-            label = text("draws.dropout", probability=f"{dropout:g}")
-            for seed, row in enumerate(to_array(shares)):
-                _add_draws(axes, len(seeds), row, colour, "" if seed else label)
-                seeds.append(str(seed))
-        axes.set_xticks(range(len(seeds)), seeds)
-        axes.set_xlabel(text("axis.seed"))
-        axes.set_title(text("panel.heads_off", number=number, total=num_heads))
-    columns[0].set(ylim=(-0.04, 1.04), ylabel=text("axis.right_letters"))
-    columns[0].legend(loc="upper left", bbox_to_anchor=(-0.1, -0.2), ncols=2, handletextpad=0.2)
-    figure.subplots_adjust(wspace=0.08)
+    axes, seeds = figure.subplots(), list[str]()
+    for (dropout, rows), colour in zip(shares.items(), (ORANGE, BLUE), strict=True):
+        label = text("draws.dropout", probability=f"{dropout:g}")
+        for seed, row in enumerate(to_array(rows)):
+            _add_draws(axes, len(seeds), row, colour, "" if seed else label)
+            seeds.append(str(seed))
+    axes.set_xticks(range(len(seeds)), seeds)
+    axes.set_title(text("panel.heads_off", number=number, total=num_heads))
+    axes.set(xlabel=text("axis.seed"), ylim=(-0.04, 1.04), ylabel=text("axis.right_letters"))
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.1, -0.2), ncols=2, handletextpad=0.2)
     return figure
 
 
@@ -175,14 +172,15 @@ def cache_memory(
 ) -> Figure:
     """Draw the size of one text's cache against its length, one line for each number of key and value heads.
 
-    Sizes are in GiB, by the number of heads, one for each of the lengths. The dotted line is the size of the
-    model's weights.
+    Sizes are in GiB, by at most three numbers of heads, one for each of the lengths. The dotted line is the
+    size of the model's weights.
 
     >>> cache_memory([100, 200], {32: [1.0, 2.0], 8: [0.25, 0.5]}, weights=1.5)
     <polyhead_course.figures.plots.Drawing>
     """
     figure, axes = chart(4.5, 3.2, "axis.tokens", "axis.cache_size")
-    for (heads, sizes), colour in zip(gibibytes.items(), (ORANGE, BLUE, GREY), strict=False):
+    colours = (ORANGE, BLUE, GREY)[: len(gibibytes)]
+    for (heads, sizes), colour in zip(gibibytes.items(), colours, strict=True):
         label = text("curve.kv_heads", number=heads)
         axes.plot(lengths, to_array(sizes), color=colour, marker="o", markersize=4, label=label)
     level_line(axes, weights, "model_weights", 0.85 * max(lengths))
@@ -250,17 +248,18 @@ def leak_losses(
     return figure
 
 
-_BY_HEADS = ((ORANGE, "-"), (BLUE, (0, (3, 1))))
+# The looks of the first model and of the second.
+_TWO = ((ORANGE, "-"), (BLUE, (0, (3, 1))))
 
 
 @plot
 def loss_of_runs(
     runs: Mapping[int | str, Array], every: Size = 1, guessing: Positive | None = None
 ) -> Figure:
-    """Draw the losses of several runs of each of two models, (num_runs, num_points), as thin lines.
+    """Draw the losses of several runs of one or two models, (num_runs, num_points), as thin lines.
 
     Args:
-        runs: The losses by the model's number of heads, or by its name, "two layers" or "one layer".
+        runs: The losses by the model's number of heads, or by its name, "two layers" for `curve.two_layers`.
         every: The number of steps from one loss to the next; the first is that of step 0.
         guessing: The loss of guessing, drawn as a dotted line.
 
@@ -268,7 +267,7 @@ def loss_of_runs(
     <polyhead_course.figures.plots.Drawing>
     """
     figure, axes = chart(4.5, 3.0, "axis.step", "axis.loss")
-    for (colour, style), (name, curves) in zip(_BY_HEADS, runs.items(), strict=False):
+    for (colour, style), (name, curves) in zip(_TWO[: len(runs)], runs.items(), strict=True):
         key = "heads" if isinstance(name, int) else name.replace(" ", "_")
         label = text(f"curve.{key}", number=name)
         losses = to_array(curves, decimals=2).T

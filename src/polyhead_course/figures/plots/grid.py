@@ -54,11 +54,10 @@ def add_grid(
     if rows:
         axes.set_yticks(np.arange(height) + 0.5, rows)
     if columns:
+        va = "center" if turn > 45 else "bottom"
+        turned: dict[str, Any] = {"rotation": turn, "ha": "left", "va": va, "rotation_mode": "anchor"}
         axes.xaxis.tick_top()
-        axes.set_xticks(np.arange(width) + 0.5, columns)
-    if turn:
-        for tick in axes.get_xticklabels():
-            tick.set(rotation=turn, ha="left", va="center" if turn > 45 else "bottom", rotation_mode="anchor")
+        axes.set_xticks(np.arange(width) + 0.5, columns, **turned if turn else {})
     axes.tick_params(length=0, pad=4)
     return axes
 
@@ -71,6 +70,11 @@ def add_cells(
         squares = np.argwhere(faces == face)[:, None, ::-1] + np.array(_SQUARE.vertices)
         paths = (Path(np.array(at) + side * square, _SQUARE.codes) for square in squares)
         axes.add_patch(PathPatch(Path.make_compound_path(*paths), facecolor=face, **look))
+
+
+def has_long_label(labels: Sequence[str]) -> bool:
+    """Whether a label is wider than a cell; a character of three bytes is twice as wide as a letter."""
+    return max(len(label.encode("utf-8")) for label in labels) > 9
 
 
 def matrix_colours(matrix: np.ndarray, highest: int | float | None = None) -> np.ndarray:

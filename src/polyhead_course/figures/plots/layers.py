@@ -105,7 +105,7 @@ def _strand(axes: Axes, place: int, top: float, bottom: float, colour: str) -> N
     arrow(axes, [(x, top), (x, bottom)], colour, 2.6)
 
 
-_FACES = ("#9ecae1", "#fdae6b", "#a1d99b", "#c5b5e3")  # one for each head
+_FACES = ("#9ecae1", "#fdae6b", "#a1d99b", "#c5b5e3")  # one for each of at most four heads
 _PLAIN = "#d9d9d9"
 _WIDE = 2.05  # inches: two matrices of this width and a sign between them fit on a phone
 
@@ -113,6 +113,8 @@ _WIDE = 2.05  # inches: two matrices of this width and a sign between them fit o
 @plot
 def concat_blocks(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
     """Draw X, the heads that read all of it, their outputs side by side, and W_O in one block of rows a head.
+
+    There are colours for 4 heads.
 
     >>> concat_blocks(num_tokens=3, num_heads=2, head_dim=2)
     <polyhead_course.figures.plots.Drawing>
@@ -125,7 +127,7 @@ def concat_blocks(num_tokens: Size, num_heads: Size, head_dim: Size) -> Figure:
     figure, axes = canvas(2 * _WIDE + 0.4, output_y + height + 0.36)
     _add_matrix(axes, (0.0, input_y), (num_tokens, embed_dim), side, [_PLAIN])
     _add_note(axes, (0.0, 0.18), f"X  {num_tokens} × {embed_dim}", left=True)
-    for number, face in enumerate(faces, start=1):
+    for number, face in zip(range(1, num_heads + 1), faces, strict=True):
         middle = (number - 0.5) * part
         arrow(axes, [(_WIDE / 2, input_y + height), (middle, heads_y - 0.16)], GREY, 1.2)
         arrow(axes, [(middle, heads_y + 0.16), (middle, concat_y)], GREY, 1.2)

@@ -48,14 +48,13 @@ def three_uses(
     """Draw the masks of the three uses of attention in a Transformer; a coloured cell is True.
 
     Queries are the rows, keys the columns. The encoder's mask and the cross-attention's hide padding:
-    every row is the same; the decoder's hides at least what comes later. `source` and `target` are one short
+    every row is the same; the decoder's hides what comes later. `source` and `target` are one short
     label, best a single letter, for each token that the encoder and the decoder read.
 
     >>> seen, causal = torch.ones(2, 2).bool(), torch.ones(2, 2).bool().tril()
     >>> three_uses(seen, causal, seen, source=["p", "q"], target=[">", "q"])
     <polyhead_course.figures.plots.Drawing>
     """
-    kind = "causal" if torch.equal(decoder, torch.ones_like(decoder).tril()) else "both"
     labels = {"source": source, "target": target}
     cell = 0.22
     bottom = max(len(source), len(target)) * cell
@@ -63,7 +62,7 @@ def three_uses(
     left = 0.0
     for use, mask, queries, keys, hides in (
         ("encoder", encoder, "source", "source", "padding"),
-        ("decoder", decoder, "target", "target", kind),
+        ("decoder", decoder, "target", "target", "causal"),
         ("cross", cross, "target", "source", "padding"),
     ):
         faces, columns = np.where(mask.cpu(), BLUE, "none"), labels[keys]

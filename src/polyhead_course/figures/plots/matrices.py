@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from polyhead.checked import Positive
 from polyhead_course.figures.plots.drawing import ORANGE, Array, inch_figure, plot, to_array
-from polyhead_course.figures.plots.grid import add_grid, matrix_colours
+from polyhead_course.figures.plots.grid import add_grid, has_long_label, matrix_colours
 from polyhead_course.words.language import text
 
 _CELL = 0.46  # inches: a phone shrinks a figure of 4.8 inches to three quarters, and digits stay legible
@@ -47,7 +47,7 @@ def heatmap(
     figure = inch_figure()
     add_grid(
         figure, matrix_colours(array, highest), cell_texts=array, number_format="z.2f", cell=_CELL,
-        rows=rows, columns=across, turn=30 if _has_long_label(across) else 0,
+        rows=rows, columns=across, turn=30 if has_long_label(across) else 0,
     )  # fmt: skip
     return figure
 
@@ -137,7 +137,7 @@ def _add_frame(axes: Axes, part: str, shape: tuple[int, ...]) -> None:
 
 @plot
 def head_weights(weights: Array, tokens: Sequence[str]) -> Figure:
-    """Draw the weights of each head, (num_heads, num_tokens, num_tokens), as a heat map, two heads per row.
+    """Draw the weights of each head, (num_heads, num_tokens, num_tokens), as a heat map, side by side.
 
     The rows of a heat map are queries, its columns keys.
 
@@ -148,29 +148,20 @@ def head_weights(weights: Array, tokens: Sequence[str]) -> Figure:
     <polyhead_course.figures.plots.Drawing>
     """
     # Inches: two heads of four keys each, with labels, stay within 4.8.
-    cell, gap_right, gap_below = 0.42, 0.25, 0.4
-    figure = inch_figure()
+    figure, cell, upright = inch_figure(), 0.42, has_long_label(tokens)
     for number, matrix in enumerate(to_array(weights)):
-        line, place = divmod(number, 2)
-        upright = _has_long_label(tokens) and line == 0
+        left, rows = number * (len(tokens) * cell + 0.25), () if number else tokens
         axes = add_grid(
             figure, matrix_colours(matrix, 1.0), cell_texts=matrix, number_format="z.2f", cell=cell,
-            left=place * (len(tokens) * cell + gap_right), top=line * (len(tokens) * cell + gap_below),
-            rows=() if place else tokens, columns=() if line else tokens, turn=90 if upright else 0,
+            left=left, rows=rows, columns=tokens, turn=90 if upright else 0,
         )  # fmt: skip
-        above = 68.4 if upright else 5.0 if line else 19.4  # only the first line has labels of columns
-        axes.set_title(text("title.head", number=number + 1), loc="left", y=1, pad=above)
+        axes.set_title(text("title.head", number=number + 1), loc="left", y=1, pad=68.4 if upright else 19.4)
     return figure
-
-
-def _has_long_label(labels: Sequence[str]) -> bool:
-    """Whether a label is wider than a cell; a character of three bytes is twice as wide as a letter."""
-    return max(len(label.encode("utf-8")) for label in labels) > 9
 
 
 @plot
 def cross_heads(weights: Array, source: Sequence[str], target: Sequence[str]) -> Figure:
-    """Draw each head's cross-attention, (num_heads, num_target, num_source), in per cent.
+    """Draw each head's cross-attention, (num_heads, num_target, num_source), in per cent, below one another.
 
     The rows of a matrix are the target's tokens (queries), its columns the source's (keys); labels are short.
 
@@ -180,15 +171,10 @@ def cross_heads(weights: Array, source: Sequence[str], target: Sequence[str]) ->
     >>> cross_heads([[[0.25, 0.75], [1.0, 0.0]]], source=["p", "q"], target=["q", "p"])
     <polyhead_course.figures.plots.Drawing>
     """
-    cell, gap_right, gap_below = 0.29, 0.52, 0.95  # inches; in the gaps are labels and titles of the axes
-    figure = inch_figure()
-    heads_per_row = 2 if len(source) <= 8 else 1  # on a phone more columns would be too small to read
+    figure, cell = inch_figure(), 0.29
     for number, matrix in enumerate(to_array(weights)):
-        line, place = divmod(number, heads_per_row)
-        axes = _add_percents(
-            figure, matrix, target, source, cell=cell, left=place * (len(source) * cell + gap_right),
-            top=line * (len(target) * cell + gap_below),
-        )  # fmt: skip
+        top = number * (len(target) * cell + 0.95)  # in the gap are labels and titles of the axes
+        axes = _add_percents(figure, matrix, target, source, cell=cell, top=top)
         axes.set_title(text("title.head", number=number + 1), loc="left", y=1, pad=36)
         axes.xaxis.set_label_position("top")
     return figure

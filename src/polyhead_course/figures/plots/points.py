@@ -120,12 +120,14 @@ def _nearest(corners: np.ndarray, target: np.ndarray) -> np.ndarray:
 def keys_and_query(keys: Array, query: Array, tokens: Sequence[str]) -> Figure:
     """Draw keys as points on a circle, and as an arrow the direction of the query of the last token.
 
-    Keys are (num_tokens, 2), the query is (2,). `tokens` name the keys.
+    Keys are (num_tokens, 2), the query is (2,) and not 0. `tokens` name the keys.
 
     >>> keys_and_query([[1, 0], [0, 1], [-1, 0]], [0, 20], ["a", "b", "c"])
     <polyhead_course.figures.plots.Drawing>
     """
     points, arrow = to_array(keys), to_array(query)
+    if not arrow.any():
+        raise ValueError(f"query must not be 0, got {arrow.tolist()}")
     arrow = np.round(0.8 * arrow / np.linalg.norm(arrow), 4)
     figure = Figure(figsize=(3.4, 3.0))
     axes = figure.subplots()
