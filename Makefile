@@ -100,9 +100,11 @@ lab: $(MODEL)               ## open copies of the notebooks in JupyterLab, which
 	@.venv/bin/jupyter-lab $(LAB) lab
 
 # Long files first: at the end all processes have something to do.
-test: site lint $(MODEL)    ## run every check: code, translations, notebooks, pages in a browser
+test: site $(MODEL)         ## run every check: code, translations, notebooks, pages in a browser
 	@echo "Running the tests ..."
-	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --nbval tests/course book tests
+	@$(MAKE) --no-print-directory lint & lint=$$!; \
+		OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --nbval tests/course book tests; \
+		tests=$$?; wait $$lint || { echo "Style or types: see above."; exit 1; }; exit $$tests
 
 # PAGES="ko/01 en/index": only pages with that in their address. RUNS=1: no second try for a page below the bar.
 audit: audit/node_modules/.installed site   ## measure the pages with Lighthouse and axe: PAGES=ko/01, RUNS=1
