@@ -50,18 +50,17 @@ def train_translator(
     *,
     folder: Path | None = None,
     report: Callable[[int, float], None] | None = None,
-    num_pairs: int = NUM_PAIRS,
 ) -> Translator:
     """Train a new translator; `folder` and `report` are those of `polyhead.training.train`.
 
     Its `facts` have its provenance, and the loss of each step.
     """
-    plan, pairs = recipe(steps, seed), training_pairs(num_pairs, seed)
+    plan, pairs = recipe(steps, seed), training_pairs(NUM_PAIRS, seed)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         translator = Translator.of(pairs)
     translator.model.to(device())
-    data = {"babel": babel.__version__, "num_pairs": num_pairs}
+    data = {"babel": babel.__version__, "num_pairs": NUM_PAIRS}
     losses = run_training(
         translator.model, translator.loss(pairs), len(pairs), plan, folder=folder, data=data, report=report
     )

@@ -137,7 +137,7 @@ def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str])
 
     The darker a line, the larger the weight; weights below 0.05 have none. Lines to the first token, which
     says nothing, are grey. The first and the last token
-    are no words, and have no lines as queries.
+    have no lines as queries: around a sentence they are no words.
 
     Args:
         weights: (num_heads, num_tokens, num_tokens).
