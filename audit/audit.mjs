@@ -29,10 +29,10 @@ const FLAGS = [
 ];
 const TYPES = {
   ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml",
-  ".mjs": "text/javascript", ".json": "application/json", ".xml": "application/xml", ".png": "image/png",
-  ".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2", ".wasm": "application/wasm",
+  ".json": "application/json", ".xml": "application/xml", ".png": "image/png",
+  ".txt": "text/plain; charset=utf-8", ".webmanifest": "application/manifest+json",
 };
-const COMPRESSED = new Set([".html", ".css", ".js", ".mjs", ".json", ".svg", ".xml", ".txt"]);
+const COMPRESSED = new Set([".html", ".css", ".js", ".json", ".svg", ".xml", ".txt", ".webmanifest"]);
 
 /** Serve a folder at an address of this machine; give the address and how to end it. */
 async function serve(site, compress) {

@@ -62,14 +62,12 @@ def measure(forms: dict[str, Form], length: int, embed_dim: int, rounds: int) ->
     return results
 
 
-def _times(
-    forms: dict[str, Form], x: Tensor, gradient: Tensor | None, rounds: int, warm_up: int = 2
-) -> dict[str, list[float]]:
+def _times(forms: dict[str, Form], x: Tensor, gradient: Tensor | None, rounds: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in forms}
     order = list(forms)
     shuffle = random.Random(0).shuffle  # no form always runs after the same one, with its caches
     with no_garbage_collection():
-        for turn in range(-warm_up, rounds):
+        for turn in range(-2, rounds):  # two to warm up
             shuffle(order)
             for name in order:
                 started = time.perf_counter()

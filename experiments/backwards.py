@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from experiments.cells import run_cells
-from experiments.command import run_command
+from experiments.command import SEEDS, run_command
 from experiments.heads import FOLDER, report, write_trials
 from polyhead_course.models.head_experiments import Trial
 
-SEEDS = *range(10), *range(100, 110)
 FORMS = {  # the function that makes the model, the one that runs it, the steps
     "encoder and decoder": ("make_model", "both_halves", 350),
     "decoder alone": ("make_alone", "decoder_alone", 350),

@@ -17,6 +17,9 @@ from torch import nn
 
 from polyhead.training import Loss, Recipe, is_first_process, save, train
 
+# What a page was written with, and as many that no page shows.
+SEEDS = *range(10), *range(100, 110)
+
 
 def run_command(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> None:
     """Parse the arguments, and call their `run`, set by `set_defaults`, with the options.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.command import run_command
+from experiments.command import SEEDS, run_command
 from experiments.heads import FOLDER, report, write_trials
 from polyhead_course.models.echo import METHODS, TRAINED, accuracy, train
 from polyhead_course.models.head_experiments import Trial
 
-SEEDS = *range(10), *range(100, 110)
 EVERY = 5  # positions whose shares of right letters are averaged
 
 

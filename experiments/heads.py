@@ -199,7 +199,7 @@ def dropout() -> list[Trial]:
     return trials
 
 
-def train_with_dropout(probability: float, seed: int, steps: int = 600) -> Translator:
+def train_with_dropout(probability: float, seed: int) -> Translator:
     """Train a translator that differs from the committed one in its dropout, seed and steps."""
     pairs = training_pairs(NUM_PAIRS, seed)
     torch.manual_seed(seed)
@@ -209,7 +209,7 @@ def train_with_dropout(probability: float, seed: int, steps: int = 600) -> Trans
             module.p = probability
         if isinstance(module, MultiHeadAttention):
             module.dropout = probability
-    train(translator.model, translator.loss(pairs), len(pairs), recipe(steps, seed))
+    train(translator.model, translator.loss(pairs), len(pairs), recipe(600, seed))
     return translator
 
 
@@ -266,31 +266,6 @@ def write_trials(path: Path, trials: Sequence[Trial]) -> None:
         for trial in trials:
             values = {measure: f"{value:.6g}" for measure, value in trial.measures.items()}
             table.writerow({"experiment": trial.experiment, "off": format_heads(trial.off), **values})
-
-
-def seed_measures(
-    table: str, experiment: str, seeds: Collection[int], **equal: float
-) -> list[dict[str, float]]:
-    """Read the rows of a committed table in which no head is off: one for each seed.
-
-    Args:
-        table: Its name, such as "backwards".
-        experiment: The rows' experiment.
-        seeds: Their seeds.
-        equal: Measures that they have, such as `layers=2`.
-
-    Raises:
-        ValueError: A seed has no such row, or several.
-    """
-    found = [
-        t.measures
-        for t in head_experiments.trials(table)
-        if t.experiment == experiment and not t.off and t.measures["seed"] in seeds
-    ]
-    found = [row for row in found if equal.items() <= row.items()]
-    if sorted(row["seed"] for row in found) != sorted(seeds):
-        raise ValueError(f"expected one row of {experiment!r} in {table!r} for each of {seeds}, got {found}")
-    return found
 
 
 def measure(options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from experiments.command import run_command
+from experiments.command import SEEDS, run_command
 from experiments.heads import FOLDER, report, write_trials
 from polyhead.checkpoint import save
 from polyhead.decoder import DecoderLayer
@@ -18,7 +18,6 @@ from polyhead.transformer import DecoderOnly
 from polyhead_course.models.head_experiments import Trial
 from polyhead_course.models.induction import LENGTH, accuracy, attention_only, texts, train
 
-SEEDS = *range(10), *range(100, 110)
 CHECKPOINT = FOLDER.parent / "checkpoints" / "copier.safetensors"
 FORMS = {  # the layers, the heads of each, the dropout, the steps
     "two layers": (2, 1, 0.0, 400),

@@ -213,9 +213,9 @@ def write_atlas(path: Path, rows: Iterable[AtlasRow]) -> None:
 # ---- the tables of copying and of sinks
 
 
-def best_heads(measures: Mapping[Head, float], number: int = 8) -> list[Head]:
-    """Return the heads of the highest measures, the best first."""
-    return sorted(measures, key=lambda head: -measures[head])[:number]
+def best_heads(measures: Mapping[Head, float]) -> list[Head]:
+    """Return the eight heads of the highest measures, the best first."""
+    return sorted(measures, key=lambda head: -measures[head])[:8]
 
 
 def with_controls(

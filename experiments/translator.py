@@ -13,7 +13,7 @@ import babel
 import torch
 from babel.dates import format_date
 
-from experiments.command import output_file, provenance, run_command
+from experiments.command import SEEDS, output_file, provenance, run_command
 from experiments.heads import FOLDER, write_trials
 from polyhead.training import device, is_first_process
 from polyhead.training import train as run_training
@@ -37,7 +37,6 @@ from polyhead_course.models.translation.evaluation import KINDS
 from polyhead_course.models.translation.translator import CHECKPOINT, END, NUM_PAIRS, START, STEPS
 from polyhead_course.words.language import set_language
 
-SEEDS = *range(10), *range(100, 110)
 # Where the parts of "Friday, November 20, 2026" are among the source's tokens.
 PLACES = {"weekday": 1, "month": 3, "day 1": 4, "day 2": 5} | {
     f"digit {each}": 6 + each for each in range(1, 5)
@@ -50,18 +49,17 @@ def train_translator(
     *,
     folder: Path | None = None,
     report: Callable[[int, float], None] | None = None,
-    num_pairs: int = NUM_PAIRS,
 ) -> Translator:
     """Train a new translator; `folder` and `report` are those of `polyhead.training.train`.
 
     Its `facts` have its provenance, and the loss of each step.
     """
-    plan, pairs = recipe(steps, seed), training_pairs(num_pairs, seed)
+    plan, pairs = recipe(steps, seed), training_pairs(NUM_PAIRS, seed)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         translator = Translator.of(pairs)
     translator.model.to(device())
-    data = {"babel": babel.__version__, "num_pairs": num_pairs}
+    data = {"babel": babel.__version__, "num_pairs": NUM_PAIRS}
     losses = run_training(
         translator.model, translator.loss(pairs), len(pairs), plan, folder=folder, data=data, report=report
     )

@@ -93,8 +93,8 @@ def _run(arguments: argparse.Namespace) -> bool:
             from polyglot_book.notebooks import outdated
 
             if names := outdated(book):
-                command = book.command("run")
-                print(f"Notebooks older than their chapters or the library (run `{command}`):", *names)
+                line = "Notebooks older than their chapters or the library (run `polyglot run`):"
+                print(book.in_own_words(line), *names)
             return not names
         case "check":
             from polyglot_book.checks import check_book, summary

@@ -195,7 +195,7 @@ def check_notebooks(book: Book) -> list[Violation]:
         path = book.notebooks_dir(code) / f"{stem}.ipynb"
         try:
             notebook = ipynb.read_notebook(path)
-            expected = make_notebook(chapter, book.command("run"))
+            expected = make_notebook(chapter)
             findings = [*_compare(expected, notebook), *_outputs(notebook, book)]
         except FileNotFoundError:
             findings = [("", f"{chapter.file} has no notebook", _AGAIN)]

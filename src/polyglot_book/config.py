@@ -193,10 +193,6 @@ class Book:
         suffix = next((path.suffix for path in files if path.is_file()), ".md")
         return texts[0].with_name(texts[0].name + suffix)
 
-    def command(self, name: str) -> str:
-        """Return what messages call a command."""
-        return self.commands.get(name, f"polyglot {name}")
-
     def in_own_words(self, message: str) -> str:
         """Format a message with what the book calls the commands, such as `make sync` for `polyglot sync`."""
         for name, command in self.commands.items():
@@ -215,7 +211,7 @@ class Book:
 
     @classmethod
     def load(cls, root: Path | str) -> "Book":
-        """Read `_config.yml` in `root`.
+        """Read `_config.yml` and `polyglot.yml` in `root`; one of them is enough.
 
         Raises:
             ConfigError: It is missing or wrong.

@@ -7,7 +7,7 @@ import re
 import shutil
 import textwrap
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from polyglot_book.checks import toc_file, toc_pages
 from polyglot_book.config import SETTINGS, Book, ConfigError, Language, languages_from, read_yaml
 from polyglot_book.ipynb import write_atomically
 from polyglot_book.translations import sync
+from polyglot_book.violations import Report
 
 _HEADING = re.compile(r"(?:\s*\([^)\n]+\)=\s*\n)*\s*(#+)\s*(.+)")  # perhaps with labels before it
 # Definitions of links and footnotes are known in their own cell only, so a text with some stays one cell.
@@ -31,7 +32,6 @@ _TOC_ENTRY = re.compile(
     r"""^(\s*(?:- +)?(?:root|file|glob): +(?:[>|]-?\s+)?["']?)([^"'#\s]+)""", re.MULTILINE
 )
 _SHOWN = re.compile(r"(?!\.|_build$|_toc|_config|polyglot\.yml|README|CHANGELOG|LICENSE)")
-Report = Callable[[str], None]
 
 
 class Unit(NamedTuple):

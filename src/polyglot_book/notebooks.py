@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,16 @@ from polyglot_book import ipynb
 from polyglot_book.chapters import Chapter, read_chapter, stems
 from polyglot_book.config import Book
 from polyglot_book.freshness import Inputs, Run, Runs, Verified, execution_key, result_hash, short_hash
+from polyglot_book.violations import Report
 
 _new_node: Any = NotebookNode  # its methods carry no types
 # A folded cell, for Jupyter and for Colab; the site goes by the tag.
 _FOLDED = {"jupyter": {"source_hidden": True, "outputs_hidden": True}, "cellView": "form"}
 LIMIT = 900.0  # seconds a cell may take: ten times what the slowest takes, for slow machines
-Report = Callable[[str], None]
 
 
-def make_notebook(chapter: Chapter, command: str = "polyglot run") -> NotebookNode:
-    """Return a chapter's notebook without outputs, which says by which command it was made."""
+def make_notebook(chapter: Chapter) -> NotebookNode:
+    """Return a chapter's notebook without outputs, which says of which chapter it was made."""
     notebook = chapter.notebook()
     for cell in notebook.cells:
         if "hide-cell" in ipynb.tags(cell):
@@ -32,7 +32,7 @@ def make_notebook(chapter: Chapter, command: str = "polyglot run") -> NotebookNo
             cell.metadata |= _new_node({"jupyter": {"outputs_hidden": True}})
         if ipynb.is_starter(cell):  # its output is not stored, so there is nothing to compare
             cell.metadata["tags"] = [*ipynb.tags(cell), "nbval-ignore-output"]
-    notebook.metadata["polyglot_book"] = {"derived_from": chapter.file, "command": command}
+    notebook.metadata["polyglot_book"] = {"derived_from": chapter.file}
     return notebook
 
 
@@ -147,7 +147,7 @@ def _make_plan(book: Book, names: Iterable[str], everything: bool = False) -> _P
         if verified.has(name, inputs, files) and not everything:
             continue
         chapter = read_chapter(book, file)
-        job = _Job(name, chapter, make_notebook(chapter, book.command("run")), path, lists)
+        job = _Job(name, chapter, make_notebook(chapter), path, lists)
         last = None if everything else _read_valid(path)
         if last is None or not carry_outputs(job.notebook, last):
             plan.changed.append(job)

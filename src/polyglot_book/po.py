@@ -4,7 +4,7 @@ An entry is a cell: `msgctxt` is its page and id, `msgid` the reference's text; 
 comes back has the hash of its `msgid`, so it is stale where the reference has changed since.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from polyglot_book.chapters import Cell, Chapter, read_all
 from polyglot_book.config import Book, Language
 from polyglot_book.ipynb import write_atomically
 from polyglot_book.translations import is_stale, is_untranslated, sync_cells, write_cells
+from polyglot_book.violations import Report
 
 _HEADER = "MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n"
-Report = Callable[[str], None]
 
 
 class Entry(NamedTuple):

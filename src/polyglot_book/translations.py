@@ -8,7 +8,7 @@ A cell with the language's `untranslated` note waits for its translation, and ca
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -16,11 +16,10 @@ from typing import Any
 from polyglot_book.chapters import Cell, Chapter, read_all, read_chapter, text_hash
 from polyglot_book.config import Book, Language
 from polyglot_book.ipynb import write_atomically
-from polyglot_book.violations import Violation
+from polyglot_book.violations import Report, Violation
 
 _RUN_SYNC = "run `polyglot sync`"
 _STATES = ("current", "stale", "untranslated", "missing", "extra")
-Reporter = Callable[[str], None]
 
 
 def code_in(book: Book, source: str, language: str) -> str:
@@ -255,7 +254,7 @@ def _compared_metadata(metadata: Mapping[str, Any]) -> Any:
     return others, without_words(metadata.get("mystnb") or {})
 
 
-def sync(book: Book, report: Reporter = print) -> None:
+def sync(book: Book, report: Report = print) -> None:
     """Bring every chapter into jupytext's form, and translations up to the reference's cells, code and tags.
 
     A chapter or cell that a translation lacks is added in the reference's language, with a note that it waits
@@ -346,7 +345,7 @@ def _waiting_cell(book: Book, cell: Cell, language: Language) -> Cell:
     return cell.with_text("\n\n".join(filter(None, parts)))
 
 
-def mark(book: Book, target: str, report: Reporter = print) -> None:
+def mark(book: Book, target: str, report: Report = print) -> None:
     """Record that a translation is up to date.
 
     Args:

@@ -2,12 +2,15 @@
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+Report = Callable[[str], None]  # is called with each line for the user
 
-@dataclass(frozen=True, order=True)
+
+@dataclass(frozen=True)
 class Violation:
     """One thing that is wrong with a book.
 

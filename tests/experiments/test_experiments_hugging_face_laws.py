@@ -51,7 +51,7 @@ def test_a_remark_is_kept_while_the_same_laws_are_broken(
     monkeypatch.setattr(experiment, "limited", lambda each: dict(found))
     options = argparse.Namespace(folder=tmp_path, processes=1)
     experiment.measure(options)
-    path = tmp_path / "laws.csv"
+    path = tmp_path / "hugging_face_laws.csv"
     path.write_text(path.read_text().replace(",,5.", ",looked into,5."))
     assert experiment.read(path)[0]["remark"] == "looked into"
     for law, remark in (("chunk", "looked into"), ("step", "")):

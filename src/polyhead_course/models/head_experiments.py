@@ -1,6 +1,7 @@
-"""The tables of the chapter on heads: which heads were off, and how well the model then worked.
+"""The tables `data/heads_*.csv`, of chapters 5, 8, 10 and 11: measurements of models, some with heads off.
 
-`data/heads_minilm.csv`, `heads_translator.csv` and `heads_dropout.csv` are written by `experiments/heads.py`.
+`experiments/heads.py` writes `minilm`, `halves`, `translator` and `dropout`; `experiments.translator seeds`
+writes `dates`, and `backwards`, `echo` and `induction` have each a module of that name in `experiments/`.
 A row names the heads that were off, so that it can be computed again on its own.
 """
 

@@ -1,9 +1,9 @@
 """The links of a page: downloads in its header, in its footer licences, citation and reports of errors.
 
 The downloads are the page's notebook, a copy for students, its exercises on a sheet of paper, links to Colab
-and Binder, on the published site also the slides of the chapter, all figures, and the PDF. The copies
-are in a folder of the site. `make pages` publishes this folder also as the branch of the same name, since
-Colab opens notebooks only from a repository; Binder runs the repository itself.
+and Binder, on the published site also the slides of the chapter, all figures, and the PDF. This module writes
+the copies, into a folder of the site. `make pages` publishes this folder also as the branch of the same name,
+since Colab opens notebooks only from a repository; Binder runs the repository itself.
 """
 
 import json

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from experiments.backwards import FORMS, on_place, page, trained
-from experiments.heads import seed_measures
 from polyhead_course.models.head_experiments import trials
+from tests.course.claims.stored import seed_measures
 
 
 def runs(form, seeds, key):

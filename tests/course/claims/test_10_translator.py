@@ -8,7 +8,6 @@ from statistics import mean
 import pytest
 import torch
 
-from experiments.heads import seed_measures
 from experiments.translator import PLACES, SEEDS, calendar, patched, two_centuries
 from polyhead_course.models.head_experiments import trials
 from polyhead_course.models.translation import (
@@ -20,6 +19,7 @@ from polyhead_course.models.translation import (
     right_sources,
     source_tokens,
 )
+from tests.course.claims.stored import seed_measures
 
 FIRST, SECOND = PLACES["digit 1"], PLACES["digit 2"]
 

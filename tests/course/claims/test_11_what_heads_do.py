@@ -7,10 +7,10 @@ from statistics import mean
 import pytest
 import torch
 
-from experiments.heads import seed_measures
 from polyhead.heads import ablate, all_heads
 from polyhead_course.models.head_experiments import trials
 from polyhead_course.models.induction import accuracy, attention_only, load_copier, texts, train
+from tests.course.claims.stored import seed_measures
 
 
 def runs(form, seeds):

@@ -137,8 +137,8 @@ def attention_lines(weights: Array, tokens: Sequence[str], names: Sequence[str])
     """Draw where heads look: lines from the queries on the left to the keys on the right.
 
     The darker a line, the larger the weight; weights below 0.05 have none. Lines to the first token, such as
-    [CLS], are grey: heads look there that find nothing. The first and the last token are no words, and no
-    lines begin at them.
+    [CLS], are grey: heads look there that find nothing. The first and the last token have no lines as
+    queries: around a sentence they are no words.
 
     Args:
         weights: (num_heads, num_tokens, num_tokens).

@@ -38,15 +38,13 @@ class Reading(NamedTuple):
     tokens: list[str]
     continuations: dict[str, list[str]]
 
-    def percents(self, bug: str = "") -> UInt8[Tensor, "num_layers num_heads num_tokens num_tokens"]:
+    def percents(self) -> UInt8[Tensor, "num_layers num_heads num_tokens num_tokens"]:
         """Read the attention weights of all heads, in per cent; 0 above the diagonal.
-
-        The first text has those of the model with one of `BUGS`, too.
 
         >>> readings("en")[0].percents()[17, 3].shape
         torch.Size([18, 18])
         """
-        numbers = zlib.decompress(FOLDER.joinpath(f"{self.name}{bug and '-'}{bug}.bin").read_bytes())
+        numbers = zlib.decompress(FOLDER.joinpath(f"{self.name}.bin").read_bytes())
         rows, columns = torch.tril_indices(len(self.tokens), len(self.tokens))
         weights = torch.zeros(30, 9, len(self.tokens), len(self.tokens), dtype=torch.uint8)
         weights[:, :, rows, columns] = torch.tensor(list(numbers), dtype=torch.uint8).view(30, 9, -1)
