@@ -9,6 +9,8 @@ from tests.browser import Browser, visit
 from tests.course.living import CHAPTERS, IDS
 
 WIDTHS = range(320, 1441, 220)
+# Where figures are changed by chance: both kinds of Chinese are equally wide, and narrower than the others.
+CHANGED = {"en": WIDTHS[::2], "ko": WIDTHS[::2], "zh-TW": WIDTHS[:1], "zh-CN": WIDTHS[:1]}
 # The theme's bars slide in and out when the width of the window changes.
 STILL = "* { transition: none !important; }"
 
@@ -80,7 +82,7 @@ def load_nothing(route: Route) -> None:
 
 
 @pytest.mark.parametrize("kind", CHAPTERS)
-@pytest.mark.parametrize("language", ["en", "zh-TW", "zh-CN", "ko"])
+@pytest.mark.parametrize("language", CHANGED)
 def test_nothing_moves_when_a_figure_comes_to_life_or_changes(
     window: Browser, address: str, kind: str, language: str
 ) -> None:
@@ -112,7 +114,7 @@ def test_nothing_moves_when_a_figure_comes_to_life_or_changes(
             load = figure.locator(".live-load button").first
             load.click()
             load.wait_for(state="hidden")
-        for width in WIDTHS[::2]:
+        for width in CHANGED[language]:
             seen.page.set_viewport_size({"width": width, "height": 800})
             heights, cut = seen.page.evaluate(CHANGE, {"kind": kind, "steps": 60})
             assert (heights, cut) == ([after[width][0]], []), width

@@ -10,20 +10,13 @@ from tests.browser import Browser, visit
 
 KEY = "polyglot-memory /book/"
 PLACE = "([key, id]) => JSON.parse(localStorage.getItem(key) ?? '{}').last?.section === id"
-MAIN = "article > section > section[id]"
 
 
 def test_a_chapter_that_was_read_is_marked_in_every_language(window: Browser, address: str) -> None:
-    with visit(window, address, viewport={"width": 1280, "height": 600}) as seen:
-        seen.page.goto("/book/en/05-positions.html")
-        for section in seen.page.locator(MAIN).evaluate_all("all => all.map(e => e.id)"):
-            seen.page.evaluate(
-                "id => document.getElementById(id).scrollIntoView({behavior: 'instant'})", section
-            )
-            # The last sections may be too short to come to the top.
-            seen.page.wait_for_timeout(600)
-        memory = json.loads(seen.page.evaluate("key => localStorage.getItem(key)", KEY))
-        assert memory["pages"] == {"05-positions": True}
+    memory = json.dumps({"version": 1, "pages": {"05-positions": True}})
+    with visit(window, address) as seen:
+        seen.page.goto("/book/index.html")
+        seen.page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, memory])
         seen.page.goto("/book/zh-TW/index.html")
         for place, text in ((".bd-links", "5. 位置 （已讀）"), ("article", "位置 （已讀）")):
             expect(seen.page.locator(f"{place} .polyglot-read")).to_have_text([text])

@@ -147,8 +147,7 @@ def test_a_page_opened_as_a_file_offers_nothing(site: Path, window: Browser) -> 
         page = context.new_page()
         said: list[str] = []
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.goto((site / "book" / "en" / "07-decoder.html").resolve().as_uri())
-        page.wait_for_timeout(1500)
+        page.goto((site / "book" / "en" / "07-decoder.html").resolve().as_uri(), wait_until="networkidle")
         assert said == []
         assert page.locator(".polyglot-keep").is_hidden()
         assert page.locator(".polyglot-take, link[rel=manifest]").count() == 0

@@ -91,9 +91,7 @@ def test_the_figure_is_the_one_of_plots_and_the_data_are_json(kind):
 
 @EVERY_KIND
 def test_it_is_the_same_every_time(kind):
-    one, other = EXPLORABLES[kind](), EXPLORABLES[kind]()
-    assert one.data == other.data
-    assert one.svg == other.svg
+    assert EXPLORABLES[kind]().data == EXPLORABLES[kind]().data
 
 
 @EVERY_KIND
@@ -110,11 +108,6 @@ def test_labels_speak_the_readers_language_and_are_those_that_the_template_and_t
     assert len(spoken) == len(LANGUAGES)
     for key in labels:
         assert f'"{key}"' in sources or f"labels.{key}" in sources, key
-
-
-@EVERY_KIND
-def test_a_module_brings_a_figure_to_life(kind):
-    assert "export const render = ({ model, el }) =>" in (FOLDER / f"{kind}.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.js")), ids=lambda path: path.name)

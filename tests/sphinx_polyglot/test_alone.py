@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import sphinx_polyglot
-from sphinx_polyglot.prose import Search
 from tests.books.fixtures import BOOKS
 from tests.browser import Browser, serve, visit
 from tests.building import Built, copy
@@ -89,13 +88,6 @@ def test_the_switcher_is_on_the_page(two: Built, window: Browser) -> None:
     # A page that the other language lacks is there, too.
     (link,) = two.page("book/en/ponds").css('.polyglot-switcher a[lang="ko"]')
     assert value(link, "href") == "../ko/ponds.html" and "data-same-page" in link.attributes
-
-
-def test_text_without_spaces_is_found_by_pairs_of_characters() -> None:
-    search = Search({})
-    assert search.split("An oak: 참나무 木.") == ["An", "oak", "참", "나", "무", "참나", "나무", "木"]
-    assert all(map(search.word_filter, search.split("きのこ")))
-    assert not search.word_filter("the")
 
 
 def test_the_search_finds_words_of_the_readers_language(two: Built, window: Browser) -> None:

@@ -222,6 +222,9 @@ def test_the_date_of_a_file_is_that_of_its_last_commit(tmp_path: Path) -> None:
         git("add", ".")
         git("commit", "-qm", "-", date=date)
     assert commit_dates(book) == {"연못.md": "2001-02-03", "eel.md": "2004-05-06"}
+    # All that a clone without its history knows is when it was made.
+    git("clone", "-q", "--depth=1", f"file://{tmp_path}", "shallow", date="2007-08-09")
+    assert commit_dates(tmp_path / "shallow/book") == {}
 
 
 @pytest.mark.parametrize("change", ["an error", "another format", "no address", ""])

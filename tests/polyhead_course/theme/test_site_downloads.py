@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from polyhead_course.theme.page_links import github_name
-from sphinx_polyglot.pages import read_environment, site_address
+from sphinx_polyglot.pages import site_address
 from tests.building import Built
 from tests.pages import value
 
@@ -70,16 +70,6 @@ def test_a_published_book_offers_where_its_notebooks_run(full: Built) -> None:
     # A page without solutions needs no copy for students.
     names = [offer[0] for offer in offers(full, "book/ko/02-names")]
     assert names == ["노트북", colab[0], binder[0], figures[0], paper[0]]
-
-
-def test_the_environment_overrides_the_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = SimpleNamespace(html_baseurl="https://a.org", polyglot_repository="https://b.org")
-    monkeypatch.setenv("POLYGLOT_BASEURL", "https://c.org")
-    read_environment(None, config)
-    assert (config.html_baseurl, config.polyglot_repository) == ("https://c.org", "https://b.org")
-    monkeypatch.setenv("POLYGLOT_REPOSITORY", "https://d.org")
-    read_environment(None, config)
-    assert config.polyglot_repository == "https://d.org"
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,16 @@ def test_incremental_builds(tmp_path: Path) -> None:
     assert not (gone.html / "book/en/03-only.html").exists()
     assert (gone.html / "book/ko/03-only.html").exists()
 
+    # The template and the style of a live figure.
+    (root / "scripts" / "counter.html").write_text("<button>new</button>", encoding="utf-8")
+    css = ".polyglot-live button { color: red } html[lang] .gone, html[lang] button { top: 0 }"
+    (root / "scripts" / "counter.css").write_text(css, encoding="utf-8")
+    figure = build(root)
+    assert figure.read() == {"book/en/02-names", "book/ko/02-names"}
+    assert figure.page("book/en/02-names").css_first(".polyglot-live-body").text() == "new"
+    html = (figure.html / "book/en/02-names.html").read_text(encoding="utf-8")
+    assert "<style>.polyglot-live button{color:red}html[lang] button{top:0}</style>" in html
+
 
 @pytest.mark.parametrize(("processors", "pages", "processes"), [(2, 60, 3), (2, 20, 1), (1, 60, 1)])
 def test_many_pages_are_built_in_several_processes(

@@ -12,7 +12,7 @@ from sphinx.errors import ExtensionError
 from polyhead_course.theme.figures import copy_modules, live_figure
 from tests.books.fixtures import BOOKS
 from tests.browser import Browser, serve, visit
-from tests.building import Built, build, copy
+from tests.building import Built
 
 DATA = {"kind": "counter", "begin": 3, "word": "</script><b>"}
 
@@ -72,16 +72,3 @@ def test_a_figure_lives_where_its_module_can_be_loaded(full: Built, window: Brow
         seen.page.reload()
         seen.page.wait_for_selector(".polyglot-live-off")
         assert seen.page.locator(".polyglot-live > svg").is_visible()
-
-
-def test_a_template_that_changes_makes_its_page_and_the_style_sheet_anew(tmp_path: Path) -> None:
-    root = copy(BOOKS / "full", tmp_path / "full")
-    build(root)
-    (root / "scripts" / "counter.html").write_text("<button>new</button>", encoding="utf-8")
-    css = ".polyglot-live button { color: red } html[lang] .gone, html[lang] button { top: 0 }"
-    (root / "scripts" / "counter.css").write_text(css, encoding="utf-8")
-    built = build(root)
-    assert built.read() == {"book/en/02-names", "book/ko/02-names"}
-    assert built.page("book/en/02-names").css_first(".polyglot-live-body").text() == "new"
-    page = (built.html / "book/en/02-names.html").read_text(encoding="utf-8")
-    assert "<style>.polyglot-live button{color:red}html[lang] button{top:0}</style>" in page

@@ -211,17 +211,18 @@ JUNK = [
 ]
 
 
-@pytest.mark.parametrize("text", JUNK, ids=range(len(JUNK)))
-def test_a_file_that_is_no_memory_changes_nothing(window: Browser, address: str, text: bytes) -> None:
+def test_a_file_that_is_no_memory_changes_nothing(window: Browser, address: str) -> None:
     with visit(window, address) as seen:
         _remember(seen.page, _state())
         seen.page.goto(HOME.format("zh-CN"))
         seen.page.click(".polyglot-memory summary")
-        _choose(seen.page, text)
-        expect(seen.page.locator(".polyglot-memory [role=status]")).to_have_text(
-            "这个文件不是从这个网站导出的。"
-        )
-        assert _memory(seen.page)["pages"] == {} and _memory(seen.page)["last"]["section"] == "why"
+        status = seen.page.locator(".polyglot-memory [role=status]")
+        for text in JUNK:
+            status.evaluate("said => { said.textContent = ''; }")
+            _choose(seen.page, text)
+            expect(status).to_have_text("这个文件不是从这个网站导出的。")
+            memory = _memory(seen.page)
+            assert memory["pages"] == {} and memory["last"]["section"] == "why", text[:50]
         assert seen.problems() == []
 
 
@@ -265,9 +266,7 @@ def test_where_nothing_can_be_stored_nothing_breaks(window: Browser, address: st
         assert seen.problems() == []
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [(320, "dark"), (390, "light"), (1280, "dark"), (1440, "light")]
-)
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
 def test_the_block_moves_nothing_and_fits(window: Browser, address: str, width: int, scheme: str) -> None:
     with visit(window, address, color_scheme=scheme, viewport={"width": width, "height": 800}) as seen:
         _remember(seen.page, _state("why", "01-masks", en="A section’s title that takes more than a line"))
