@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import jupytext
 import nbformat
 import pytest
 
-from polyglot_book.chapters import ChapterError, parse_chapter, text_hash
+from polyglot_book.chapters import Cell, ChapterError, parse_chapter, text_hash
 from tests.polyglot_book.tiny_book import TinyBook, chapter_text
 
 ODD = """\
@@ -155,3 +156,26 @@ def test_errors_name_file_and_line(tiny: TinyBook, old: str, new: str, line: int
         parse_chapter(text.replace(old, new, 1), "chapters/en/01-one.md")
     assert str(caught.value).startswith(f"chapters/en/01-one.md: line {line}: ")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
+def test_other_cells_leave_those_of_before_and_of_the_reference_as_they_are_written(end: str) -> None:
+    kept = (
+        '---\nauthor: {name: A}\n---\n+++ {"id": "a"}\nOne\n\n\n\n```{code-cell} julia\n:id: b\n\n\nx\n```\n'
+    )
+    chapter = parse_chapter(f'{kept}+++ {{"id": "c"}}\n*Two*{end}')
+    code = "```{code-cell} julia\n:id: z\n\n\nz  =  1\n```\n"
+    reference = parse_chapter(f'{code}+++  {{"id": "d"}}\nD{end}')
+    a, b, c = chapter.cells
+    z, d = reference.cells
+    assert chapter.with_cells(chapter.cells, reference) == f'{kept}+++ {{"id": "c"}}\n*Two*\n'
+    new = Cell("new", "code", "y = 2", {"tags": ["x"]})
+    assert chapter.with_cells([a, b, c, z, d, new], reference) == (
+        f'{kept}+++ {{"id": "c"}}\n*Two*\n\n{code}+++  {{"id": "d"}}\nD\n\n'
+        "```{code-cell} julia\n:id: new\n:tags: [x]\n\ny = 2\n```\n"
+    )
+    assert chapter.with_cells([a.with_text("1"), b], reference) == kept.replace(
+        '+++ {"id": "a"}\nOne', '+++ {"id": "a"}\n\n1'
+    )
+    begun = replace(chapter, text="", cells=(), blocks=())
+    assert begun.with_cells([z], reference) == code

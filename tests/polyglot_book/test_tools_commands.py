@@ -12,7 +12,6 @@ from polyglot_book import initialize, notebooks
 from polyglot_book.__main__ import main
 from tests.polyglot_book.tiny_book import TinyBook
 
-
 HELP = {
     "": """\
 usage: polyglot [-h] [--root ROOT] command ...
