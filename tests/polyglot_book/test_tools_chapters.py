@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 
 import jupytext
@@ -179,3 +180,42 @@ def test_other_cells_leave_those_of_before_and_of_the_reference_as_they_are_writ
     )
     begun = replace(chapter, text="", cells=(), blocks=())
     assert begun.with_cells([z], reference) == code
+
+
+def test_other_cells_of_a_notebook_file_leave_its_outputs() -> None:
+    def node(kind: str, cell_id: str, source: str) -> dict[str, object]:
+        code: dict[str, object] = {
+            "execution_count": 1,
+            "outputs": [{"output_type": "stream", "name": "stdout", "text": "o"}],
+        }
+        return {"cell_type": kind, "id": cell_id, "metadata": {}, "source": source} | (
+            code if kind == "code" else {}
+        )
+
+    cells = [node("markdown", "a", "# One"), node("code", "b", "x"), node("code", "c", "y")]
+    text = json.dumps({"cells": cells, "metadata": {"m": 1}, "nbformat": 4, "nbformat_minor": 5})
+    chapter = parse_chapter(text, "book/ko/one.ipynb")
+    assert chapter.blocks == ()
+    a, b, c = chapter.cells
+    new = [Cell("d", "markdown", "Two", {"of": "01234567"}), Cell("e", "code", "z", {"tags": ["t"]})]
+    written = nbformat.reads(
+        chapter.with_cells([a.with_text("# 1"), b, replace(c, source="yy"), *new], chapter), as_version=4
+    )
+    nbformat.validate(written)
+    assert written.metadata == {"m": 1}
+    assert [(each.cell_type, each.id, each.source, each.metadata) for each in written.cells] == [
+        ("markdown", "a", "# 1", {}),
+        ("code", "b", "x", {}),
+        ("code", "c", "yy", {}),
+        ("markdown", "d", "Two", {"of": "01234567"}),
+        ("code", "e", "z", {"tags": ["t"]}),
+    ]
+    kept = [(each.execution_count, len(each.outputs)) for each in written.cells if each.cell_type == "code"]
+    assert kept == [(1, 1), (None, 0), (None, 0)]
+    begun = replace(chapter, text="", cells=())
+    assert [each.id for each in nbformat.reads(begun.with_cells([b], chapter), as_version=4).cells] == ["b"]
+    raw = nbformat.v4.new_notebook(cells=[nbformat.v4.new_raw_cell("x", id="r")])
+    with pytest.raises(ChapterError) as caught:
+        parse_chapter(nbformat.writes(raw), "book/ko/one.ipynb")
+    message = "a raw cell, r; only Markdown and code cells can be translated"
+    assert str(caught.value) == f"book/ko/one.ipynb: line 1: {message}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polyglot_book.config import Book, ConfigError, Language, languages_from
+from polyglot_book.config import Book, ConfigError, Language, languages_from, load_schema, problems
 from tests.polyglot_book.tiny_book import TinyBook
 
 
@@ -77,3 +77,8 @@ def test_a_book_without_sphinx_has_settings_of_its_own(tmp_path: Path) -> None:
     own.write_text("languages: 5\n")
     with pytest.raises(ConfigError, match=r"polyglot\.yml: .*languages: 5 is not of type 'object'"):
         Book.load(tmp_path)
+
+
+def test_a_pattern_is_a_regular_expression() -> None:
+    found = problems({"wording": {"ko": {"(수": "값"}}}, load_schema("terms"))
+    assert any(each.startswith("wording: ko: expected a regular expression") for each in found)

@@ -518,3 +518,11 @@ def test_a_page_is_cut_and_gets_its_ids() -> None:
     ]
     long = "-".join("ab" * 12)
     assert new_ids(sections) == ["start-text", "start-text-2", "unicode-more", f"{long}"[:48].strip("-")]
+
+
+def test_each_cell_of_a_page_needs_an_id() -> None:
+    notebook = json.dumps({"cells": [{"metadata": {}}], "nbformat_minor": 5})
+    for text, suffix in (("# One\n", ".md"), (notebook, ".ipynb")):
+        for ids, hashes in ((["a", "b"], [None]), (["a"], [None, None]), ([], [])):
+            with pytest.raises(ValueError, match=r"is (longer|shorter) than"):
+                with_ids(text, ids, hashes, suffix)

@@ -20,6 +20,8 @@ Next <a href="three.html" title="no">line</a> <img src="four.png" alt="seen"> ht
 
 {cite:p}`key1, key2`
 
+[nowhere]() ![no]()
+
 [^note]: A note.
 
 $$d$$
@@ -92,6 +94,7 @@ def test_every_part_of_a_cell_is_counted_once() -> None:
         prose=[
             Prose("A short title", True, True),
             Prose(TEXT, True),
+            Prose("nowhere no", True),
             Prose("A note."),
             Prose("alternative"),
             Prose("A caption"),
@@ -101,7 +104,7 @@ def test_every_part_of_a_cell_is_counted_once() -> None:
             *map(Prose, ("label", "[broken", "h1", "h2", "c1", "Term", "Definition", "item", "Last{.css}")),
         ],
         headings=[1],
-        links=Counter([*links.split(), "[^note]", "[^note]"]),
+        links=Counter([*links.split(), "[^note]", "[^note]", "", ""]),
         formulas=Counter(["a_1", "c", "d", "e", r"\begin{align} f \text{} \end{align}", "g"]),
         code=Counter(["code", "Ctrl", "c2"]),
         directives=Counter([*fences, *roles]),

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from polyglot_book.chapters import text_hash
-from polyglot_book.translations import check_translations, code_in, progress_table, sync
+from polyglot_book.translations import check_translations, code_in, mark, progress_table, sync
 from tests.polyglot_book.tiny_book import CODE, TinyBook
 
 KO = "chapters/ko/01-one.md"
@@ -223,3 +223,46 @@ def test_all_in_which_headers_and_texts_differ(tiny: TinyBook) -> None:
         f"bring it up to date, then {mark.format('why')}",
         "draw: the alternative text is the reference's; translate it",
     ]
+
+
+def test_words_in_a_header_may_differ_and_nothing_else(tiny: TinyBook) -> None:
+    for name, caption, size in ((EN, "A", 5), (KO, "가", 5)):
+        tiny.edit(name, "mystnb:\n", f"mystnb:\n  figure:\n    caption: {caption}\n    width: {size}\n")
+    assert [each.cell for each in check_translations(tiny.book) if each.file == KO] == []
+    tiny.edit(KO, "width: 5", "width: 6")
+    assert [each.cell for each in check_translations(tiny.book) if each.file == KO] == ["draw"]
+    tiny.edit(KO, "width: 6", "width: wide")
+    assert [each.cell for each in check_translations(tiny.book) if each.file == KO] == ["draw"]
+
+
+def test_what_sync_and_mark_say(tiny: TinyBook) -> None:
+    tiny.write(KO, tiny.read(KO).replace("\n", "\r\n"))
+    lines: list[str] = []
+    sync(tiny.book, lines.append)
+    assert lines == [f"{KO}: brought into jupytext's form"]
+    tiny.edit(EN, "asks each key", "asks every key")
+    for target in ("book/ko/01-one.md", "chapters/ko/01-one.ipynb"):
+        mark(tiny.book, target, lines.append)
+    assert lines[1:] == [f"{KO}#why: marked as up to date", "chapters/ko/01-one.ipynb: up to date already"]
+    tiny.edit(KO, '{"id": "title"', '{"id": "titles"')
+    codes = "<zh-TW or zh-CN or ko>"
+    for target, message in (
+        ("", f"which cell? expected {codes}/<chapter>#<cell>"),
+        ("en/01-one#why", f"en/01-one#why: expected {codes}/<chapter>#<cell>"),
+        ("ko/02-two", "chapters/en/02-two.md and chapters/ko/02-two.md: no such chapter"),
+        ("ko/01-one#x", "ko/01-one#x: no such cell"),
+        ("ko/01-one", f"{KO}#titles: the reference has no such cell; nothing was marked"),
+        (
+            "ko/01-one#setup",
+            "ko/01-one#setup: no alternative text in both languages, so nothing to mark",
+        ),
+    ):
+        with pytest.raises(ValueError) as caught:
+            mark(tiny.book, target, lines.append)
+        assert str(caught.value) == message
+    tiny.edit(KO, "쿼리는", "This part is not translated yet.\n\n쿼리는")
+    tiny.edit(EN, "asks every key", "asks each key")
+    with pytest.raises(ValueError) as caught:
+        mark(tiny.book, "ko/01-one#why")
+    assert str(caught.value) == f"{KO}#why: it waits for its translation; nothing was marked"
+    assert len(lines) == 3
