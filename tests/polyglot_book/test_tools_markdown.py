@@ -146,3 +146,20 @@ def test_words_of_another_language_are_not_its_prose(text: str, words: str) -> N
 )
 def test_the_key_of_a_formula(text: str, key: str) -> None:
     assert formula_key(text) == key
+
+
+def test_what_roles_and_directives_contain() -> None:
+    for role in ("code", "kbd", "samp", "file", "literal"):
+        assert parse_cell(f"{{{role}}}`a`", "en", ()).code == {"a": 1}
+    for role in ("ref", "doc", "numref", "eq", "any", "download"):
+        parts = parse_cell(f"{{{role}}}`b <a>`", "en", ())
+        assert (parts.links, parts.prose) == ({"a": 1}, [Prose("b", True)])
+    for name in ("figure", "image", "include", "literalinclude"):
+        parts = parse_cell(f"```{{{name}}} a\n```", "en", ())
+        assert (parts.links, parts.prose) == ({"a": 1}, [])
+    literal = "code code-block code-cell sourcecode math raw mermaid eval-rst literalinclude bibliography"
+    for name in (*literal.split(), "toctree"):
+        assert parse_cell(f"```{{{name}}} a\nb\n```", "en", ()).prose == []
+    for option in ("class", "name", "label", "open"):
+        parts = parse_cell(f"```{{note}}\n:{option}: a\n:other: b\n```", "en", ())
+        assert parts.directives == {f"{{note}} {option}=a": 1}
