@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from dataclasses import replace
 
 import jupytext
 import nbformat
 import pytest
 
-from polyglot_book.chapters import ChapterError, parse_chapter, text_hash
+from polyglot_book.chapters import Cell, ChapterError, parse_chapter, text_hash
 from tests.polyglot_book.tiny_book import TinyBook, chapter_text
 
 ODD = """\
@@ -157,3 +159,65 @@ def test_errors_name_file_and_line(tiny: TinyBook, old: str, new: str, line: int
         parse_chapter(text.replace(old, new, 1), "chapters/en/01-one.md")
     assert str(caught.value).startswith(f"chapters/en/01-one.md: line {line}: ")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
+def test_other_cells_leave_those_of_before_and_of_the_reference_as_they_are_written(end: str) -> None:
+    kept = (
+        '---\nauthor: {name: A}\n---\n+++ {"id": "a"}\nOne\n\n\n\n```{code-cell} julia\n:id: b\n\n\nx\n```\n'
+    )
+    chapter = parse_chapter(f'{kept}+++ {{"id": "c"}}\n*Two*{end}')
+    code = "```{code-cell} julia\n:id: z\n\n\nz  =  1\n```\n"
+    reference = parse_chapter(f'{code}+++  {{"id": "d"}}\nD{end}')
+    a, b, c = chapter.cells
+    z, d = reference.cells
+    assert chapter.with_cells(chapter.cells, reference) == f'{kept}+++ {{"id": "c"}}\n*Two*\n'
+    new = Cell("new", "code", "y = 2", {"tags": ["x"]})
+    assert chapter.with_cells([a, b, c, z, d, new], reference) == (
+        f'{kept}+++ {{"id": "c"}}\n*Two*\n\n{code}+++  {{"id": "d"}}\nD\n\n'
+        "```{code-cell} julia\n:id: new\n:tags: [x]\n\ny = 2\n```\n"
+    )
+    assert chapter.with_cells([a.with_text("1"), b], reference) == kept.replace(
+        '+++ {"id": "a"}\nOne', '+++ {"id": "a"}\n\n1'
+    )
+    begun = replace(chapter, text="", cells=(), blocks=())
+    assert begun.with_cells([z], reference) == code
+
+
+def test_other_cells_of_a_notebook_file_leave_its_outputs() -> None:
+    def node(kind: str, cell_id: str, source: str) -> dict[str, object]:
+        code: dict[str, object] = {
+            "execution_count": 1,
+            "outputs": [{"output_type": "stream", "name": "stdout", "text": "o"}],
+        }
+        return {"cell_type": kind, "id": cell_id, "metadata": {}, "source": source} | (
+            code if kind == "code" else {}
+        )
+
+    cells = [node("markdown", "a", "# One"), node("code", "b", "x"), node("code", "c", "y")]
+    text = json.dumps({"cells": cells, "metadata": {"m": 1}, "nbformat": 4, "nbformat_minor": 5})
+    chapter = parse_chapter(text, "book/ko/one.ipynb")
+    assert chapter.blocks == ()
+    a, b, c = chapter.cells
+    new = [Cell("d", "markdown", "Two", {"of": "01234567"}), Cell("e", "code", "z", {"tags": ["t"]})]
+    written = nbformat.reads(
+        chapter.with_cells([a.with_text("# 1"), b, replace(c, source="yy"), *new], chapter), as_version=4
+    )
+    nbformat.validate(written)
+    assert written.metadata == {"m": 1}
+    assert [(each.cell_type, each.id, each.source, each.metadata) for each in written.cells] == [
+        ("markdown", "a", "# 1", {}),
+        ("code", "b", "x", {}),
+        ("code", "c", "yy", {}),
+        ("markdown", "d", "Two", {"of": "01234567"}),
+        ("code", "e", "z", {"tags": ["t"]}),
+    ]
+    kept = [(each.execution_count, len(each.outputs)) for each in written.cells if each.cell_type == "code"]
+    assert kept == [(1, 1), (None, 0), (None, 0)]
+    begun = replace(chapter, text="", cells=())
+    assert [each.id for each in nbformat.reads(begun.with_cells([b], chapter), as_version=4).cells] == ["b"]
+    raw = nbformat.v4.new_notebook(cells=[nbformat.v4.new_raw_cell("x", id="r")])
+    with pytest.raises(ChapterError) as caught:
+        parse_chapter(nbformat.writes(raw), "book/ko/one.ipynb")
+    message = "a raw cell, r; only Markdown and code cells can be translated"
+    assert str(caught.value) == f"book/ko/one.ipynb: line 1: {message}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polyglot_book.config import Book, ConfigError, Language, languages_from
+from polyglot_book.config import Book, ConfigError, Language, languages_from, load_schema, problems
 from tests.polyglot_book.tiny_book import TinyBook
 
 
@@ -84,3 +84,16 @@ def test_a_book_without_sphinx_has_settings_of_its_own(tmp_path: Path) -> None:
     own.write_text("languages: 5\n")
     with pytest.raises(ConfigError, match=r"polyglot\.yml: .*languages: 5 is not of type 'object'"):
         Book.load(tmp_path)
+
+
+def test_a_pattern_is_a_regular_expression() -> None:
+    found = problems({"wording": {"ko": {"(수": "값"}}}, load_schema("terms"))
+    assert any(each.startswith("wording: ko: expected a regular expression") for each in found)
+
+
+def test_what_settings_are_where_they_are_not_given(tmp_path: Path) -> None:
+    book = Book(tmp_path, languages_from({"en": {"locale": "en", "name": "English", "title": "x"}}))
+    assert (book.folder, book.terms, book.library, book.language_call) == ("book", None, (), "")
+    assert (book.verdicts, book.commands, book.free_words, book.vector_figures) == ({}, {}, False, False)
+    note = "This part is not translated yet."
+    assert book.reference == Language("en", "en", "English", "x", "", note, False)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import polyglot_book
+from polyglot_book.contents import Contents, Exercise
 from tests.polyglot_book.tiny_book import TinyBook
 
 KO = {"01-one": ("1. 쿼리와 키", []), "02-two": ("2. 쿼리와 키", ["01-one"])}
@@ -136,3 +138,75 @@ def test_the_overview_loads_nothing_heavy(tiny: TinyBook) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tiny.root, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+ONE = """\
+---
+needs: [b/two]
+minutes: 7
+---
+
++++ {"id": "start"}
+
+Text
+
+#  One
+
++++ {"id": "exercise-a", "of": "1"}
+
+::::{admonition} Try
+:class: exercise
+Do.
+::::
+
+```{code-cell} ipython3
+:id: a
+:tags: [starter]
+
+x
+```
+
++++ {"id": "end"}
+
+# Two
+"""
+
+
+def test_all_that_the_overview_tells(tmp_path: Path) -> None:
+    texts = tmp_path / "chapters/ko"
+    pages = {"one.md": ONE, "b/two.md": "---\nneeds: []\n---\n# B"}
+    pages |= {"none.md": "# No", "x.md": "---\na: 1\n---\n# X"}
+    for name, text in pages.items():
+        (texts / name).parent.mkdir(parents=True, exist_ok=True)
+        (texts / name).write_text(text)
+    rest = "Do.\n::::\n\n```{code-cell} ipython3\n:id: a\n:tags: [starter]\n\nx\n```\n\n"
+    exercise = Exercise("exercise-a", "Try", rest)
+    notebooks = tmp_path / "book/ko"
+    found = polyglot_book.overview(notebooks)
+    assert [*found.items()] == [
+        ("b/two", Contents("B", [], 0, [])),
+        ("one", Contents("One", ["b/two"], 7, [exercise])),
+    ]
+    for text, problem in (
+        ("---\nneeds: a\n---\n# A", "needs must be a list of chapters, such as [01-first], got 'a'"),
+        ("---\nneeds: [1]\n---\n# A", "needs must be a list of chapters, such as [01-first], got [1]"),
+        ("---\nneeds: []\nminutes: x\n---\n# A", "minutes must be a whole number, got 'x'"),
+        ("---\nneeds: []\n---\n## A", "expected a title, a line that begins with '# '; there is none"),
+    ):
+        (texts / "none.md").write_text(text)
+        with pytest.raises(ValueError) as caught:
+            polyglot_book.overview(notebooks)
+        assert str(caught.value) == f"{texts}/none.md: {problem}"
+    shutil.rmtree(texts)
+    cells = [
+        {"cell_type": "markdown", "id": "a", "source": "# A"},
+        {"cell_type": "markdown", "id": "e", "source": ":::{admonition} Try\n:class: exercise\nDo.\n:::"},
+        {"cell_type": "code", "id": "c", "source": "x", "outputs": [], "execution_count": None},
+        {"cell_type": "markdown", "id": "b", "source": "# B"},
+    ]
+    notebook = {"cells": [{**each, "metadata": {}} for each in cells], "nbformat": 4, "nbformat_minor": 5}
+    notebooks.mkdir(parents=True)
+    (notebooks / "a.ipynb").write_text(json.dumps({**notebook, "metadata": {"needs": []}}))
+    (notebooks / "b.ipynb").write_text(json.dumps({**notebook, "metadata": {}}))
+    expected = Contents("A", [], 0, [Exercise("e", "Try", "Do.\n:::\n\nx\n\n")])
+    assert polyglot_book.overview(notebooks) == {"a": expected}

@@ -10,7 +10,7 @@ from polyglot_book import chapters, freshness, notebooks
 from polyglot_book.chapters import Chapter
 from polyglot_book.checks import check_notebooks
 from polyglot_book.config import Book
-from polyglot_book.freshness import library_hash
+from polyglot_book.freshness import Run, Runs, Verified, library_hash
 from polyglot_book.notebooks import outdated
 from tests.polyglot_book.kernels import Kernels, make
 from tests.polyglot_book.tiny_book import TinyBook
@@ -303,3 +303,38 @@ def test_two_branches_that_edit_two_chapters_merge(tmp_path: Path) -> None:
     assert len(outdated(tiny.book)) == 8, "nobody has executed them with the library of both"
     git("reset", "-q", "--hard", "HEAD~1")
     assert outdated(tiny.book) == []
+
+
+def test_runs_are_kept_the_last_first_and_twenty_of_a_notebook(tiny: TinyBook) -> None:
+    runs = Runs(tiny.book)
+    assert runs.last("ko/01-one") is None
+    for number in range(25):
+        runs.add(Run("ko/01-one", "i", str(number), ("a/é",)))
+    other = Run("en/01-one", "i", "r")
+    runs.add(other)
+    runs.add(Run("ko/01-one", "i", "7", ("a/é",)))
+    runs.write({"ko/01-one"})
+    line = '{"notebook": "ko/01-one", "inputs": "i", "result": "7", "terms": ["a/é"]}\n'
+    assert tiny.read("book/runs.jsonl") == line
+    history = tiny.read("_build/runs.jsonl").splitlines()
+    results = [run.result for each in history for run in Run.parse(each)]
+    assert results == ["r", "7", *(str(each) for each in range(24, 5, -1) if each != 7), "5"]
+    assert history[0] == '{"notebook": "en/01-one", "inputs": "i", "result": "r", "terms": null}'
+    again = Runs(tiny.book)
+    assert again.last("en/01-one") == other
+    assert again.last("ko/01-one") == Run("ko/01-one", "i", "7", ("a/é",))
+    tiny.write("book/runs.jsonl", line.replace('"7"', '"24"') + line.replace('"7"', '"23"'))
+    last = Runs(tiny.book).last("ko/01-one")
+    assert last and last.result == "24"  # the committed file counts before what this machine has
+
+
+def test_what_was_compared_is_kept_beside_what_was_before(tiny: TinyBook) -> None:
+    verified = Verified(tiny.book)
+    assert not verified.has("a", "1")
+    verified.write({})
+    assert not (tiny.root / "_build").exists()
+    verified.write({"a": ("1", "2")})
+    Verified(tiny.book).write({"b": ("3", "4")})
+    again = Verified(tiny.book)
+    assert again.has("a", "1") and again.has("a", "1", "2") and again.has("b", "3", "4")
+    assert not (again.has("a", "2") or again.has("a", "1", "4") or again.has("c", "1"))

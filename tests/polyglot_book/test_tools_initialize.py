@@ -11,7 +11,16 @@ import yaml
 from polyglot_book.__main__ import main
 from polyglot_book.chapters import Cell, parse_chapter
 from polyglot_book.config import Book
-from polyglot_book.initialize import initialize, new_ids, pair, units, with_ids
+from polyglot_book.initialize import (
+    Unit,
+    initialize,
+    language_entry,
+    new_book,
+    new_ids,
+    pair,
+    units,
+    with_ids,
+)
 from polyglot_book.translations import progress_table
 
 CONFIG = """\
@@ -317,3 +326,203 @@ def test_a_book_without_a_table_of_contents(tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("# One\n")
     initialize(tmp_path, report=lambda line: None)
     assert (tmp_path / "book/en/one.md").read_text() == '+++ {"id": "one"}\n\n# One\n'
+
+
+LIKE = [("markdown", "# One", "# Eins"), ("code", "f(1)", "f(1)"), ("markdown", "## Two `g`", "## Zwei `g`")]
+LIKE += [("code", "g(2)", "g(2)"), ("markdown", "Text g", "Wort g")]
+
+
+@pytest.mark.parametrize(
+    ("originals", "translated", "found"),
+    [
+        ([0], [1], [None]),
+        ([0], [0, 1], [0, None]),
+        ([0], [1, 2], [None, 0]),
+        ([0], [0, 2], [0, None]),
+        ([2], [0, 4], [None, 2]),
+        ([0, 2], [2, 4], [2, None]),
+        ([1, 4], [2, 3], [4, None]),
+        ([2, 3], [0, 1, 4], [2, 3, None]),
+        ([0, 1, 2, 3, 4], [4], [4]),
+        ([0, 1, 2, 3, 4], [0, 3], [0, 3]),
+    ],
+)
+def test_cells_are_paired_in_order_by_kind_level_and_names(
+    originals: list[int], translated: list[int], found: list[int | None]
+) -> None:
+    cells = [Cell(str(each), *LIKE[each][:2], {}) for each in originals]
+    parts = [Unit(0, LIKE[each][0], LIKE[each][2], {}) for each in translated]
+    ids = [None if each is None else str(each) for each in found]
+    assert [each and each.id for each in pair(cells, parts)] == ids
+
+
+def small(root: Path, toc: str, config: str = "title: W\n") -> Path:
+    root.mkdir()
+    texts = {"_config.yml": config, "_toc.yml": toc, "intro.md": "# W\n", "a.md": "# A\n", "c/b.md": "# B\n"}
+    for name, text in texts.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "added"),
+    [
+        (
+            "format: jb-article\nroot: intro\nsections:\n- file: a\n- glob: c/*\n# end\n",
+            "format: jb-article\nroot: book/en/intro\nsections:\n- file: book/en/a\n- glob: book/en/c/*\n",
+            "- file: book/de/intro\n  sections:\n  - file: book/de/a\n  - glob: book/de/c/*\n# end\n",
+        ),
+        (
+            "format: jb-book\nroot: intro\n",
+            "format: jb-book\nroot: book/en/intro\n",
+            "chapters:\n- file: book/de/intro\n",
+        ),
+        (
+            "root: intro\nchapters:\n- file: a.md\n  title: A\n  sections:\n  - file: c/b\n- url: https://a\n",
+            "root: book/en/intro\nchapters:\n- file: book/en/a.md\n  title: A\n  sections:\n"
+            "  - file: book/en/c/b\n- url: https://a\n",
+            "- file: book/de/intro\n  sections:\n  - file: book/de/a.md\n    title: A\n    sections:\n"
+            "    - file: book/de/c/b\n  - url: https://a\n",
+        ),
+    ],
+)
+def test_a_table_of_contents_gets_the_pages_of_a_language_in_its_own_form(
+    tmp_path: Path, before: str, after: str, added: str
+) -> None:
+    root = small(tmp_path / "book", before)
+    initialize(root, "de", report=lambda line: None)
+    assert (root / "_toc.yml").read_text() == after + added
+
+
+@pytest.mark.parametrize(
+    ("value", "rest"),
+    [
+        ("|\n      a\n", "after: 1\n"),
+        ("1\n", "# end\nafter: 1\n"),
+        ("[1,\n      2]\n", "after: 1"),
+        ("''", ""),
+    ],
+)
+def test_settings_are_added_behind_the_last_of_those_there(tmp_path: Path, value: str, rest: str) -> None:
+    root = small(tmp_path / "A title", "root: intro\n", f"sphinx:\n  config:\n    x: {value}{rest}")
+    lines: list[str] = []
+    initialize(root, folder="pages", report=lines.append)
+    added = "    polyglot_languages:\n      en:\n        locale: en\n        name: English\n"
+    added += "        title: A title\n"
+    text = f"sphinx:\n  config:\n    x: {value.rstrip()}\n{added}    polyglot_folder: pages\n{rest}"
+    assert (root / "_config.yml").read_text() == f"{text.rstrip()}\n"
+    assert lines == [
+        "_config.yml: English (en); write the book's title in it there",
+        "1 pages moved to pages/en/",
+        "_toc.yml: the new paths of the pages",
+        "pages/en/intro.md: ids for 1 of 1 cells",
+    ]
+
+
+def test_settings_in_one_line_are_named(tmp_path: Path) -> None:
+    root = small(tmp_path / "book", "root: intro\n", "sphinx: {config: {x: 1}}\n" + "# long\n" * 9)
+    with pytest.raises(ValueError) as caught:
+        initialize(root, report=lambda line: None)
+    expected = "expected sphinx: config: polyglot_languages: a line for each entry"
+    got = "{config: {x: 1}}\n# long\n# long\n# long\n# l"
+    assert str(caught.value) == f"{root}/_config.yml: {expected}, got {got[:40]!r}"
+
+
+def test_what_is_wrong_with_languages_and_folders_is_said_whole(tmp_path: Path) -> None:
+    assert language_entry("tlh", "x") == {"locale": "tlh", "name": "Klingon", "title": "x"}
+    assert language_entry("zh-TW", "x")["locale"] == "zh_TW"
+    for code in ("xx", "Korean"):
+        with pytest.raises(ValueError) as caught:
+            language_entry(code, "x")
+        assert str(caught.value) == f"expected the code of a language, such as de or zh-TW, got {code!r}"
+    for language in (None, "en"):
+        with pytest.raises(ValueError) as caught:
+            new_book(tmp_path / "new", "en", language)
+        assert str(caught.value) == f"--new: expected a --language other than en, got {language}"
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError) as caught:
+        new_book(tmp_path, "en", "de")
+    assert str(caught.value) == f"--new {tmp_path}: expected an empty folder, or none; it has files"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError) as caught:
+        initialize(tmp_path / "empty")
+    expected = "expected pages, .md or .ipynb, that _toc.yml or myst.yml names; got none"
+    assert str(caught.value) == f"{tmp_path}/empty: {expected}"
+    new_book(tmp_path / "empty", "en", "de")
+    assert (tmp_path / "empty/_toc.yml").is_file()
+
+
+PAGE = """\
+---
+a: 1
+---
+
++++ {"x": 1}
+
+(l)=
+
+# One
+Text
+
+## Two
+
+```{code-cell}
+---
+tags: [x]
+---
+y
+```
++++ {"id": "own"}
+Three
+# Four
+```{code-cell}
+z
+```
++++
+
+# Five
+
+# Six
+
+[a]: b
+"""
+
+
+def test_a_page_is_cut_and_gets_its_ids() -> None:
+    found = units(PAGE)
+    assert found == [
+        Unit(4, "markdown", "(l)=\n\n# One\nText", {"x": 1}),
+        Unit(11, "markdown", "## Two", {}),
+        Unit(13, "code", "y", {"tags": ["x"]}),
+        Unit(19, "markdown", "Three\n# Four", {"id": "own"}),
+        Unit(22, "code", "z", {}),
+        Unit(25, "markdown", "# Five\n\n# Six\n\n[a]: b", {}),
+    ]
+    ids = new_ids(found)
+    assert ids == ["one", "two", "two-code", "own", "two-code-2", "five"]
+    text = with_ids(PAGE, ids, ["1", None, "2", None, "3", "4"])
+    expected = PAGE.replace('{"x": 1}', '{"id": "one", "of": "1", "x": 1}')
+    expected = expected.replace("## Two", '+++ {"id": "two"}\n\n## Two')
+    expected = expected.replace("---\ntags:", '---\nid: two-code\nof: "2"\ntags:')
+    expected = expected.replace("{code-cell}\nz", '{code-cell}\n:id: two-code-2\n:of: "3"\nz')
+    assert text == expected.replace("+++\n", '+++ {"id": "five", "of": "4"}\n')
+    notebook = json.loads(with_ids(json.dumps({
+        "cells": [{"metadata": {"a": 1}}, {"metadata": {}}], "nbformat_minor": 4
+    }), ["a", "b"], ["1", None], ".ipynb"))  # fmt: skip
+    cells = [{"metadata": {"a": 1, "of": "1"}, "id": "a"}, {"metadata": {}, "id": "b"}]
+    assert notebook == {"cells": cells, "nbformat_minor": 5}
+    sections = [
+        Unit(0, "markdown", text, {}) for text in ("Text", "More", "# Ünïcode & (more)!", f"# {'a b ' * 30}")
+    ]
+    long = "-".join("ab" * 12)
+    assert new_ids(sections) == ["start-text", "start-text-2", "unicode-more", f"{long}"[:48].strip("-")]
+
+
+def test_each_cell_of_a_page_needs_an_id() -> None:
+    notebook = json.dumps({"cells": [{"metadata": {}}], "nbformat_minor": 5})
+    for text, suffix in (("# One\n", ".md"), (notebook, ".ipynb")):
+        for ids, hashes in ((["a", "b"], [None]), (["a"], [None, None]), ([], [])):
+            with pytest.raises(ValueError, match=r"is (longer|shorter) than"):
+                with_ids(text, ids, hashes, suffix)

@@ -9,13 +9,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from nbformat import NotebookNode
 
 from polyglot_book import execution
 from polyglot_book.__main__ import main
+from polyglot_book.chapters import read_all, text_hash
+from polyglot_book.config import Book
 from polyglot_book.ipynb import read_notebook
-from polyglot_book.notebooks import make_notebooks, orphans, select
+from polyglot_book.notebooks import make_notebook, make_notebooks, orphans, select
 from tests.polyglot_book.kernels import Kernels, make, stored
 from tests.polyglot_book.tiny_book import TinyBook
 
@@ -248,3 +252,98 @@ def test_a_hidden_cell_is_folded_in_notebooks_too(tiny: TinyBook) -> None:
     assert folded.id == "setup"
     assert folded.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
     assert folded.metadata.cellView == "form"
+
+
+def test_everything_is_executed_where_that_is_asked(tiny: TinyBook, kernels: Kernels) -> None:
+    make(tiny, "en")
+    assert make(tiny, "en") == (True, [])
+    assert make(tiny, "en", everything=True)[0]
+    assert kernels.started == 2
+
+
+def test_of_a_book_in_place_notebooks_alone_are_executed(
+    tmp_path: Path, kernels: Kernels, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "polyglot.yml").write_text("languages: {en: {locale: en, name: English, title: x}}\n")
+    pages = tmp_path / "book/en"
+    pages.mkdir(parents=True)
+    (pages / "text.md").write_text("# Text\n\n```{code-cell}\n1 / 0\n```\n")
+    cells = [{"cell_type": "code", "source": "x", "metadata": {}, "execution_count": None, "outputs": []}]
+    (pages / "data.ipynb").write_text(
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+    )
+    assert main(["--root", str(tmp_path), "init"]) == 0
+    capsys.readouterr()
+    assert main(["--root", str(tmp_path), "outdated"]) == 1
+    assert main(["--root", str(tmp_path), "run"]) == 0
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first == "Notebooks older than their chapters or the library (run `polyglot run`): en/data"
+    assert second == "executing 1 notebook, 1 at a time"
+    assert third.startswith("[1/1] en/data ")
+    (cell,) = read_notebook(pages / "data.ipynb").cells
+    assert (cell.id, cell.execution_count, cell.outputs[0].text) == ("start-code", 1, "executed")
+    for words in (["outdated"], ["run"], ["run", "en/text", "--all"]):
+        assert main(["--root", str(tmp_path), *words]) == 0
+    nothing = "nothing to execute here: the site's build executes text notebooks\n"
+    assert capsys.readouterr().out == 2 * nothing
+    (pages / "data.ipynb").write_text((pages / "data.ipynb").read_text().replace('"x"', '"1 / 0"'))
+    assert main(["--root", str(tmp_path), "run", "--all"]) == 1
+    assert capsys.readouterr().out == (
+        "executing 1 notebook, 1 at a time\nbook/en/data.ipynb#start-code: the cell failed\n"
+        "    ZeroDivisionError: division by zero\n"
+    )
+    assert kernels.started == 2
+    assert orphans(Book.load(tmp_path)) == []
+
+
+def test_what_a_notebook_has_beside_its_chapter(tiny: TinyBook) -> None:
+    tiny.edit("chapters/ko/01-one.md", "[hide-input]", "[hide-output, starter]")
+    tiny.edit("chapters/ko/01-one.md", ":id: setup\n", ":id: setup\n:tags: [hide-cell]\n")
+    (chapter,) = [each for (code, _), each in read_all(tiny.book)[0].items() if code == "ko"]
+    notebook = make_notebook(chapter)
+    title, setup, _, draw = notebook.cells
+    alt = {"image": {"alt": "정사각형"}}
+    tags = ["hide-output", "starter", "nbval-ignore-output"]
+    assert draw.metadata == {
+        "of": text_hash("A square"), "jupyter": {"outputs_hidden": True}, "mystnb": alt, "tags": tags
+    }  # fmt: skip
+    hidden = {"outputs_hidden": True, "source_hidden": True}
+    assert setup.metadata == {"cellView": "form", "jupyter": hidden, "tags": ["hide-cell"]}
+    assert title.metadata == {"of": text_hash("# 1. Queries and keys")}
+    assert notebook.metadata["polyglot_book"] == {"derived_from": chapter.file, "command": "polyglot run"}
+    again = make_notebook(chapter, "make notebooks").metadata["polyglot_book"]
+    assert again == {"derived_from": chapter.file, "command": "make notebooks"}
+
+
+def test_a_name_of_no_chapter_and_a_book_without_any(tiny: TinyBook) -> None:
+    every = [(code, "01-one") for code in tiny.book.languages]
+    assert select(tiny.book, []) == every
+    assert select(tiny.book, ["ko/", "en"]) == [every[0], every[3]]
+    with pytest.raises(ValueError) as caught:
+        select(tiny.book, ["en", "one"])
+    assert str(caught.value) == "one: no such chapter; expected a name as in en/01-one"
+    for code in tiny.book.languages:
+        (tiny.root / f"chapters/{code}/01-one.md").unlink()
+    with pytest.raises(ValueError) as caught:
+        select(tiny.book, ["one"])
+    assert str(caught.value) == "one: no such chapter"
+
+
+def test_what_is_said_of_a_cell_that_takes_long(
+    tiny: TinyBook, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(notebook: NotebookNode, *rest: Any) -> None:
+        folder, profile, limit, warn = rest
+        assert (folder, profile) == (tiny.root / "book/en", tiny.root / "_build/ipython/en/01-one")
+        warn("draw")
+        raise execution.CellFailure("setup", f"one\ntwo {limit}")
+
+    monkeypatch.setattr(execution, "execute", slow)
+    assert make(tiny, "en") == (
+        False,
+        [
+            "executing 1 notebook, 1 at a time",
+            "chapters/en/01-one.md#draw: not finished after 60 s; the limit is 900 s",
+            "chapters/en/01-one.md#setup: the cell failed\n    one\n    two 900.0",
+        ],
+    )

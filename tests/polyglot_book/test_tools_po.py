@@ -131,3 +131,52 @@ def test_what_it_cannot_read_is_said(tiny: TinyBook, name: str, text: str, messa
         imported(tiny)
     assert message in str(caught.value)
     assert Path(tiny.root / KO).read_bytes() == before
+
+
+def test_a_chapter_that_the_language_lacks_is_begun(tiny: TinyBook) -> None:
+    before = tiny.read(KO)
+    assert exported(tiny)[-1] == "ko/01-one.po: 3 of 3 texts are translated"
+    (tiny.root / KO).unlink()
+    assert imported(tiny) == [f"{KO}: 3 texts"]
+    assert tiny.read(KO) == before
+    (tiny.root / KO).unlink()
+    why = 'msgctxt "01-one#why"'
+    tiny.write(
+        PO, f'{why}\nmsgid "The query"\nmsgstr "쿼리"\n\nmsgctxt "01-one#title"\nmsgid "x"\nmsgstr ""\n'
+    )
+    assert imported(tiny) == [f"{KO}: 1 texts"]
+    exported(tiny)
+    assert [(each.context, each.translation, each.fuzzy) for each in parse_po(tiny.read(PO), PO)] == [
+        ("01-one#title", "", False), ("01-one#why", "쿼리", True), ("01-one#draw", "", False),
+    ]  # fmt: skip
+
+
+def test_the_whole_of_a_file() -> None:
+    text = format_po([Entry("a", "One", "하나"), Entry("b", "x" * 90, "", True)], KOREAN, "A book")
+    assert text == (
+        'msgid ""\nmsgstr ""\n"Project-Id-Version: A book\\n"\n"Language: ko\\n"\n"MIME-Version: 1.0\\n"\n'
+        '"Content-Type: text/plain; charset=UTF-8\\n"\n"Content-Transfer-Encoding: 8bit\\n"\n\n'
+        'msgctxt "a"\nmsgid "One"\nmsgstr "하나"\n\n'
+        f'#, fuzzy\nmsgctxt "b"\nmsgid "{"x" * 90}"\nmsgstr ""\n\n'
+    )
+    assert parse_po(text, "a.po") == [Entry("a", "One", "하나", False), Entry("b", "x" * 90, "", True)]
+    assert parse_po('msgid "One"\nmsgstr "하나"\n', "a.po") == [Entry("", "One", "하나", False)]
+
+
+def test_what_a_file_lacks_is_said_whole(tiny: TinyBook) -> None:
+    folder = tiny.root / "po"
+    with pytest.raises(ValueError) as caught:
+        imported(tiny)
+    example = f"{folder}/zh-TW/….po"
+    assert str(caught.value) == f"{folder}: expected files such as {example}; there are none"
+    for text, message in (
+        ('msgid "a"\nmsgid_plural "b"\nmsgstr[0] "c"\n', "expected no plural forms, got 'a'"),
+        (
+            'msgctxt "01-one#x"\nmsgid "a"\nmsgstr "b"\n',
+            f"expected the id of a cell of {EN}, got '01-one#x'",
+        ),
+    ):
+        tiny.write(PO, text)
+        with pytest.raises(ValueError) as caught:
+            imported(tiny)
+        assert str(caught.value) == f"{folder}/ko/01-one.po: {message}"

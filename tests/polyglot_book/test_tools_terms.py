@@ -61,3 +61,17 @@ def test_a_missing_file_is_a_violation_and_no_file_is_none(tiny: TinyBook) -> No
 def test_a_form_inside_a_term_is_no_alarm(form: str, text: str, found: bool) -> None:
     terms = Terms({"x": ["注意力", "multi-head attention"]}, {"x": {form: "…"}})
     assert bool(terms.avoided_in("x", text)) is found
+
+
+def test_a_partial_language_may_lack_words_and_still_has_only_those_of_the_book(tiny: TinyBook) -> None:
+    tiny.edit("_config.yml", "title: 작은 책}", "title: 작은 책, partial: true}")
+    tiny.edit("terms.yml", "    ko: 쿼리\n", "")
+    tiny.edit("terms.yml", ", ko: 위치}", "}")
+    terms, wrong = read_terms(tiny.book)
+    assert (wrong, terms.permitted) == ([], {"en": ["query"], "zh-TW": ["查詢"], "zh-CN": ["查询"]})
+    assert terms.gloss == {"zh-TW": {"查詢": "query"}, "zh-CN": {"查询": "query"}}
+    assert terms.avoid == {"en": {}, "zh-TW": {"詢問": "查詢"}, "zh-CN": {}}
+    tiny.edit("terms.yml", "    zh-CN: 查询\n", "")
+    assert [str(each) for each in read_terms(tiny.book)[1]] == [
+        "terms.yml: terms: query: 'zh-CN' is a required property; correct it"
+    ]

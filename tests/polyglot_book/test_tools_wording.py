@@ -216,3 +216,22 @@ def test_a_term_of_everyday_words_and_part_of_a_longer_one_needs_no_name(tiny: T
     assert glossed(tiny, "쿼리 행렬(query matrix)") == ["why"]
     tiny.edit("terms.yml", "    ko: 쿼리\n", "    ko: 쿼리\n    gloss: false\n")
     assert [each for each in check_wording(tiny.book) if "the first use of" in each.problem] == []
+
+
+def test_all_that_is_wrong_with_words(tiny: TinyBook) -> None:
+    english = "one two three four five six seven eight"
+    tiny.edit(
+        "chapters/zh-TW/01-one.md", "查詢問每個鍵", f"查询쿼리詢問\n\n{english}\n\n{english[:-6]}\n\n查詢"
+    )
+    for code in ("zh-TW", "ko"):
+        tiny.edit(f"chapters/{code}/01-one.md", "html_meta:", "needs: []\nhtml_meta:")
+    quote = 'translate it, or mark a quotation as <span lang="en">…</span>'
+    script = "replace them, or mark the words with the lang that they are in"
+    assert [str(each).removeprefix("chapters/") for each in check_wording(tiny.book)] == [
+        f"zh-TW/01-one.md#why: Simplified characters 询; {script}",
+        f"zh-TW/01-one.md#why: characters of another script 쿼리; {script}",
+        "zh-TW/01-one.md#why: the wording '詢問' is to be avoided; write '查詢'",
+        f"zh-TW/01-one.md#why: not translated: “{english}…”; {quote}",
+        "zh-TW/01-one.md#why: the first use of 查詢, without its name; write 查詢（query）",
+        "ko/01-one.md#why: the first use of 쿼리, without its name; write 쿼리（query）",
+    ]
