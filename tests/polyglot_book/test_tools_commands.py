@@ -18,9 +18,9 @@ usage: polyglot [-h] [--root ROOT] command ...
 Tools for a book in several languages.
 positional arguments:
 command
-init make a book, or another language of it; run again, add missing ids
-outdated list the notebooks that are not what their chapters and the library make
-sync copy the reference's code cells, and missing cells, to the translations
+init set up a book or a language; run again, it adds missing ids
+outdated list notebooks older than their chapters or the library
+sync copy the reference's code, and missing cells, to the translations
 check run every check
 status (translations) show how many cells of each language are current, stale or missing
 mark record that a translation is up to date

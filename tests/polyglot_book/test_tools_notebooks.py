@@ -310,9 +310,7 @@ def test_what_a_notebook_has_beside_its_chapter(tiny: TinyBook) -> None:
     hidden = {"outputs_hidden": True, "source_hidden": True}
     assert setup.metadata == {"cellView": "form", "jupyter": hidden, "tags": ["hide-cell"]}
     assert title.metadata == {"of": text_hash("# 1. Queries and keys")}
-    assert notebook.metadata["polyglot_book"] == {"derived_from": chapter.file, "command": "polyglot run"}
-    again = make_notebook(chapter, "make notebooks").metadata["polyglot_book"]
-    assert again == {"derived_from": chapter.file, "command": "make notebooks"}
+    assert notebook.metadata["polyglot_book"] == {"derived_from": chapter.file}
 
 
 def test_a_name_of_no_chapter_and_a_book_without_any(tiny: TinyBook) -> None:
