@@ -113,7 +113,6 @@ def test_what_is_heavy_is_needed_by_few(folder: Path) -> None:
         ("polyhead", "", []),
         ("polyhead", "pretrained", []),
         ("attention_clinic", "", []),
-        ("attention_clinic", "pytest", []),
         ("polyglot_book", "", []),
         ("sphinx_polyglot", "", []),
         (

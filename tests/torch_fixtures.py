@@ -30,11 +30,12 @@ def same_start() -> Iterator[None]:
 @contextlib.contextmanager
 def without_checks() -> Iterator[None]:
     """The tests' own checks of every call are off, as for readers: what stays is polyhead's."""
+    before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
     try:
         yield
     finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+        jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture

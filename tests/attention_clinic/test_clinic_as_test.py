@@ -67,7 +67,9 @@ def test_a_written_test_fails_until_the_bug_is_mended(name, candidate, build, ch
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_decoders_test_fails_with_the_bug_alone(bug):
-    text = diagnose(planted_decoder(bug)).as_test("candidate = make(bug)")
+    diagnosis = diagnose(planted_decoder(bug))
+    assert diagnosis.names == (bug,)
+    text = diagnosis.as_test("candidate = make(bug)")
     ill_tests, right_tests = (
         written_tests(text, make=make, bug=bug) for make in (planted_decoder, right_twin)
     )

@@ -42,8 +42,11 @@ def test_wrong_candidates_are_wrong(case):
     if case.names == {"nan_leak"}:
         assert leaks(case.candidate())
         return
-    with contextlib.suppress(RuntimeError):
-        assert not all(ORACLES[case.kind](case.candidate()))
+    if case.title in ("summed", "averaged"):  # these stop the output projection
+        with pytest.raises(RuntimeError, match="shapes"):
+            all(ORACLES[case.kind](case.candidate()))
+        return
+    assert not all(ORACLES[case.kind](case.candidate()))
 
 
 @each(RIGHT)
@@ -67,6 +70,7 @@ def test_each_bug_gets_its_name_and_a_test_that_fails(case):
     assert found <= allowed, f"{sorted(found)}: {diagnosis}"
     if not diagnosis.bugs or "never_ends" in found:
         return
+    errors = (AssertionError, ValueError)
     for test in written_tests(diagnosis.as_test("candidate = injected"), injected=case.candidate()):
-        with pytest.raises(Exception), contextlib.redirect_stdout(io.StringIO()):  # noqa: B017
+        with pytest.raises(errors), contextlib.redirect_stdout(io.StringIO()):
             test()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import functools
 
 import pytest
 
 import attention_clinic as clinic
-from attention_clinic.diagnosis import SENTENCES
+from attention_clinic.diagnosis import SENTENCES, Diagnosis
 from attention_clinic.kinds.table import counts_as
 from tests.attention_clinic.clinic_cases.changes import RIGHT, TABLE, Change
 from tests.attention_clinic.clinic_cases.oracle import ORACLES
@@ -46,15 +45,18 @@ def has_oracle(change: Change) -> bool:
 
 
 @functools.cache
-def remarks(base: str) -> frozenset[str]:
+def diagnosis_of(right: Change) -> Diagnosis:
+    return clinic.diagnose(right.candidate(), seconds=SECONDS, **dict(right.options))
+
+
+def remarks(base: str) -> set[str]:
     """What is said of a base before it is changed."""
-    right = next(each for each in RIGHT if each.base == base)
-    return frozenset(clinic.diagnose(right.candidate(), seconds=SECONDS, **dict(right.options)).names)
+    return set(diagnosis_of(next(each for each in RIGHT if each.base == base)).names)
 
 
 @each(RIGHT)
 def test_bases_are_healthy_and_their_kind_is_found(change):
-    diagnosis = clinic.diagnose(change.candidate(), seconds=SECONDS, **dict(change.options))
+    diagnosis = diagnosis_of(change)
     assert diagnosis, str(diagnosis)
     assert diagnosis.kind == change.kind
 
@@ -74,8 +76,7 @@ def test_bases_are_right_without_a_clinic(change):
 
 @without_marks([change for change in TABLE if change.name not in CONDUCT | {"rotary_not_meant"}])
 def test_changes_are_wrong_without_a_clinic(change):
-    with contextlib.suppress(RuntimeError):
-        assert not all(ORACLES[change.kind](change.candidate()))
+    assert not all(ORACLES[change.kind](change.candidate()))
 
 
 def test_each_bug_and_each_kind_has_three_examples():

@@ -16,6 +16,8 @@ from attention_clinic.diagnose import possible_kinds
 from attention_clinic.kinds.modules import HEAD_DIMS, WIDTHS, declared
 from attention_clinic.trial import Trial
 
+pytestmark = pytest.mark.usefixtures("unchecked")  # those of the kinds are under the tests' checks
+
 MODULE = importlib.import_module("attention_clinic.diagnose")  # whose name in the package is the function's
 
 

@@ -13,7 +13,7 @@ from attention_clinic.command import build_lines, examined
 from attention_clinic.isolation import Stopped, isolated
 from tests.attention_clinic import hostile
 
-LIMIT, SECONDS = 4.0, 0.2
+LIMIT, SECONDS = 2.0, 0.2
 FUNCTIONS = [name for name, each in vars(hostile).items() if inspect.isfunction(each)]
 
 

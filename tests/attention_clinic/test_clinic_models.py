@@ -12,6 +12,8 @@ from attention_clinic import laws
 from attention_clinic.adapter import DecoderAdapter
 from tests.attention_clinic.clinic_cases.decoders import VOCAB, Nano, Past, TinyLlama
 
+pytestmark = pytest.mark.usefixtures("unchecked")  # those of the kinds are under the tests' checks
+
 # ---- decoders that keep what they have seen in one way or another
 
 
@@ -338,11 +340,18 @@ def test_right_layers_are_healthy(make):
     assert "residual" in diagnosis.examined
 
 
-@pytest.mark.parametrize("kind", [Block, PostNormLayer])
-@pytest.mark.parametrize("name", ["residual_missing", "residual_from_start", "residual_normed"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (Block, "residual_missing"),
+        (Block, "residual_from_start"),
+        (Block, "residual_normed"),
+        (PostNormLayer, "residual_missing"),
+        (PostNormLayer, "residual_from_start"),
+    ],
+)
 def test_residuals_that_add_something_else_are_named(kind, name):
-    if (kind, name) != (PostNormLayer, "residual_normed"):
-        assert clinic.diagnose(kind(name)).names == (name,)
+    assert clinic.diagnose(kind(name)).names == (name,)
 
 
 def test_a_norm_over_tokens_in_a_layer_is_named():

@@ -82,9 +82,9 @@ def test_another_name_is_refused(make):
 # ---- diagnosed
 
 
-@pytest.mark.parametrize("bug", SEEN)
-def test_diagnose_names_a_planted_bug(bug):
-    assert diagnose(planted.planted_decoder(bug), "decoder").names == ((bug,) if bug != "none" else ())
+def test_diagnose_names_none_where_none_is_planted():
+    """What it says of each bug stands beside the test that it writes."""
+    assert diagnose(planted.planted_decoder(), "decoder").names == ()
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,9 @@ def test_a_part_of_the_book_that_was_changed_is_compared_with_what_it_was(name, 
             attention.input_projection.bias.data[:14] = bias
 
     assert diagnose(changed(change), "decoder").names == (name or "differs",)
+
+
+def test_the_book_unchanged_is_healthy():
     assert diagnose(books(), "decoder")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from polyglot_book.chapters import Chapter, read_all
 from polyglot_book.config import Book
 from tests.browser import serve
 
@@ -16,6 +17,12 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="session")
 def book() -> Book:
     return Book.load(ROOT)
+
+
+@pytest.fixture(scope="session")
+def chapters(book: Book) -> dict[tuple[str, str], Chapter]:
+    """All chapters by language and name."""
+    return read_all(book)[0]
 
 
 @pytest.fixture(scope="session")

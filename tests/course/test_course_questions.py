@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-from polyglot_book.chapters import read_all
-from polyglot_book.config import Book
+from polyglot_book.chapters import Chapter
 
 BOOK = Path(__file__).parents[2] / "book/en"
 _LINK = re.compile(r"\]\(((?:\d\d|A)-[\w-]+)\.ipynb#([\w-]+)\)")
@@ -19,10 +19,10 @@ _FROM = 35  # as many questions at least
 
 
 @pytest.fixture(scope="module")
-def answers(book: Book) -> dict[str, str]:
+def answers(chapters: dict[tuple[str, str], Chapter]) -> dict[str, str]:
     """The answers by their questions."""
     found: dict[str, str] = {}
-    for cell in read_all(book)[0]["en", "questions"].cells:
+    for cell in chapters["en", "questions"].cells:
         if heading := re.match(r"### (.+)\n", cell.source):
             question = heading[1]
             found[question] = cell.source[heading.end() :]
@@ -31,6 +31,7 @@ def answers(book: Book) -> dict[str, str]:
     return found
 
 
+@functools.cache
 def outputs(stem: str) -> str:
     """All that the cells of a page print and draw, without commas in numbers."""
     cells = json.loads((BOOK / f"{stem}.ipynb").read_text(encoding="utf-8"))["cells"]

@@ -100,7 +100,7 @@ def test_the_table_of_dropout_has_equally_many_trials_with_and_without():
 
 
 @pytest.mark.parametrize("table", experiment.TABLES)
-def test_a_table_is_written_like_the_committed_one(table, tmp_path, monkeypatch):
+def test_a_committed_table_that_is_read_and_written_is_the_same(table, tmp_path, monkeypatch):
     monkeypatch.setitem(experiment.TABLES, table, lambda: trials(table))
     experiment.main([table, "--folder", str(tmp_path)])
     name = f"heads_{table}.csv"

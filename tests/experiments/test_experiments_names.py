@@ -58,8 +58,9 @@ def test_training_begins_like_the_committed_run():
     facts = NameWriter().facts
     assert losses[-1] < losses[0] - 0.2
     assert facts["recipe"]["seed"] == names.RECIPE.seed
-    if metadata.version("babel") == facts["babel"]:  # otherwise there may be other names
-        assert_close(losses, facts["first_losses"][:8], rtol=0.05, atol=0.0)
+    told, here = (version.split(".")[:2] for version in (facts["babel"], metadata.version("babel")))
+    assert told == here, "with other names, make the checkpoint again"
+    assert_close(losses, facts["first_losses"][:8], rtol=0.05, atol=0.0)
 
 
 def test_it_knows_held_out_names_better_than_trigrams():

@@ -42,7 +42,9 @@ def test_the_laws_that_see_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(experiment.laws_that_see(planted_decoder("cache_open"))) == ["chunk"]
 
 
-def test_tables_are_written_like_the_committed_ones(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_committed_tables_that_are_read_and_written_are_the_same(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(experiment, "smollm2", lambda: None)
     monkeypatch.setattr(experiment, "measure_bugs", lambda model: bugs())
     monkeypatch.setattr(experiment, "measure_continuations", lambda model: continuations())

@@ -43,7 +43,9 @@ def test_the_picture_is_in_the_language_of_the_target(tmp_path):
         assert all(f">{word}<" in svg for word in (title, "November", "Friday", f"&lt;{to}&gt;"))
 
 
-def test_the_table_of_the_small_models_is_written_like_the_committed_one(tmp_path, monkeypatch, capsys):
+def test_the_committed_table_of_the_small_models_that_is_read_and_written_is_the_same(
+    tmp_path, monkeypatch, capsys
+):
     stored = {(trial.experiment, trial.measures["seed"]): trial.measures for trial in trials("dates")}
     for task in ("translation", "combination", "calendar"):
         monkeypatch.setattr(translator, task, lambda seed, task=task: stored[task, seed])

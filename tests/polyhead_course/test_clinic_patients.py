@@ -9,7 +9,7 @@ from attention_clinic import diagnose, laws, planted
 from polyhead_course.exercises import checks
 from polyhead_course.exercises.patients import NUM_PATIENTS, bug_of, patient
 from polyhead_course.words import set_language, show
-from polyhead_course.words.language import LANGUAGES, text
+from polyhead_course.words.language import text
 
 NUMBERS = range(1, NUM_PATIENTS + 1)
 FIRST = {bug_of(number): number for number in NUMBERS}
@@ -32,7 +32,7 @@ def test_a_patient_behaves_as_the_planted_decoder(number):
             torch.manual_seed(0)
             output = decoder(ids, **options)
             outputs.append(output[0] if isinstance(output, tuple) else output)
-        assert torch.equal(*outputs) or all(output.isnan().any() for output in outputs)
+        torch.testing.assert_close(*outputs, rtol=0, atol=0, equal_nan=True)
     assert own.training == bug.training
 
 
@@ -71,11 +71,10 @@ def test_another_number_is_refused(number):
     ],
 )
 def test_an_answer_is_judged_by_what_tells_the_two_apart(bug, said, key, law, capsys):
-    for code in LANGUAGES:
-        set_language(code)
-        checks.patient(FIRST[bug], said)
-        values = {"bug": text(f"bug.{said}"), "law": law, "name": said}
-        assert capsys.readouterr().out == text(f"patient.{key}", **values) + "\n"
+    set_language("ko")
+    checks.patient(FIRST[bug], said)
+    values = {"bug": text(f"bug.{said}"), "law": law, "name": said}
+    assert capsys.readouterr().out == text(f"patient.{key}", **values) + "\n"
 
 
 def test_a_name_that_is_none_is_refused():

@@ -13,7 +13,7 @@ from polyhead_course.exercises import checks
 from polyhead_course.exercises.checks import probes
 from polyhead_course.exercises.checks.probes import FAMILIES
 from polyhead_course.words import set_language
-from polyhead_course.words.language import LANGUAGES, text
+from polyhead_course.words.language import text
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 IDS = torch.arange(12)[None] % 11
@@ -74,9 +74,8 @@ BAD = {
 @pytest.mark.parametrize("key", BAD)
 def test_a_bad_probe_is_told_what_is_bad(key, capsys):
     family, candidate = BAD[key]
-    for code in LANGUAGES:
-        set_language(code)
-        assert said(candidate, family, capsys)[-1] == text(f"probe.{key}")
+    set_language("ko")
+    assert said(candidate, family, capsys)[-1] == text(f"probe.{key}")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from polyhead_course.words import get_language, set_language
+from tests.torch_fixtures import without_checks
 
 
 @pytest.fixture(
@@ -18,6 +19,13 @@ from polyhead_course.words import get_language, set_language
 def seeds(request: pytest.FixtureRequest) -> range:
     """The ten seeds that a page was written with, and ten that it does not show."""
     return request.param
+
+
+@pytest.fixture(scope="module", autouse=True)
+def calls_are_unchecked() -> Iterator[None]:
+    """Trainings are thousands of calls, and readers run them without the tests' own checks."""
+    with without_checks():
+        yield
 
 
 @pytest.fixture(autouse=True)

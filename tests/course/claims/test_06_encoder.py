@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jaxtyping
 import pytest
 
 from experiments.cells import run_cells
@@ -13,15 +12,13 @@ SEEDS = range(100, 110)  # the page was written with seeds 0 to 9
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[dict[str, Any]]:
+def page() -> dict[str, Any]:
     """The names that the page's cells define, up to where each one runs its experiment."""
-    jaxtyping.config.update("jaxtyping_disable", True)  # the tests' own checks take their time
-    yield run_cells(
+    return run_cells(
         "06-encoder", "setup", ("texts-code", "print"), "filler-code", "model-code",
         "train-code", ("fill-code", "both"), ("both-ways-code", "before"), ("cls-code", "for"),
         "layer-code", "stacks", ("solution-ablation-code", "print"),
     )  # fmt: skip
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def test_with_both_sides_every_country_is_found_and_the_sentence_is_summed_up(page):
