@@ -277,7 +277,6 @@ def _adopt(root: Path, code: str, folder: str, report: Report) -> None:
             name += "/" if path.is_dir() else r"\b"
             used = _SHOWN.match(path.name) and re.search(rf"(?<![\w.-]){name}", texts)
             if used and not link.exists() and not home.is_relative_to(path):
-                link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(os.path.relpath(path, link.parent))
                 report(f"{link.relative_to(root).as_posix()}: a link to {path.relative_to(root).as_posix()}")
         with contextlib.suppress(OSError):

@@ -142,14 +142,18 @@ def parse_cell(text: str, language: str, extensions: tuple[str, ...]) -> CellPar
     return parser.result
 
 
+def _greek(letter: re.Match[str]) -> str:
+    name = unicodedata.name(letter[0]).split()[-1].lower().replace("lamda", "lambda")
+    return f"\\{name.capitalize() if letter[0].isupper() else name} "
+
+
 def formula_key(text: str) -> str:
     r"""Return a formula without what does not change it: spaces, needless braces, words, the last point.
 
     >>> formula_key(r"\bar{x}_1 = γ^{th} \quad \text{} 2.") == formula_key(r"\bar x_1=\gamma 如果 2，")
     True
     """
-    text = _GREEK.sub(lambda each: f"\\{unicodedata.name(each[0]).split()[-1].lower()} ", text)
-    text = unicodedata.normalize("NFKC", text).replace("\\lamda", "\\lambda")
+    text = unicodedata.normalize("NFKC", _GREEK.sub(_greek, text))
     signs = re.findall(r"\\[A-Za-z]+|\\.|\S", text)
     key = " ".join(_SAME_SIGNS.get(each, each) for each in signs if unicodedata.category(each[0]) != "Lo")
     key = " ".join(_NO_SIGNS.sub("", key).split())

@@ -138,6 +138,7 @@ def test_words_of_another_language_are_not_its_prose(text: str, words: str) -> N
         (r"\left( x \right) \cr y", r"( x ) \\ y"),
         (r"\widetilde x + \overline{y}", r"\tilde x + \bar y"),
         (r"γ_{λ}", r"\gamma _ \lambda"),
+        (r"Ω_{Λ}", r"\Omega _ \Lambda"),
         (r"\begin{a}x.\end{a}", r"\begin a x \end a"),
         (r"2^{th} 1^st n^{\rm nd} \text{ }", "2 1 n"),
         ("x{{y}}。", "x y"),
