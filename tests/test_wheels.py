@@ -123,6 +123,7 @@ def test_what_is_heavy_is_needed_by_few(folder: Path) -> None:
                 "polyhead_course.pdf",
                 "polyhead_course.fonts.subset",
                 "polyhead_course.handouts",
+                "polyhead_course.workshop.browser",
             ],
         ),
         ("polyhead_course", "site", []),
