@@ -99,11 +99,12 @@ lab: $(MODEL)               ## open copies of the notebooks in JupyterLab, which
 	@$(RUN) -m polyhead_course.handouts.copies
 	@.venv/bin/jupyter-lab $(LAB) lab
 
-# Long files first: at the end all processes have something to do.
+# Long files first: at the end all processes have something to do. Not `tests`, in which all others lie: pytest would go by its order.
+TESTS = tests/course book $(sort $(dir $(wildcard tests/*/test_*.py))) $(wildcard tests/test_*.py)
 test: site $(MODEL)         ## run every check: code, translations, notebooks, pages in a browser
 	@echo "Running the tests ..."
 	@$(MAKE) --no-print-directory lint & lint=$$!; \
-		OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --nbval tests/course book tests; \
+		OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --nbval $(TESTS); \
 		tests=$$?; wait $$lint || { echo "Style or types: see above."; exit 1; }; exit $$tests
 
 # PAGES="ko/01 en/index": only pages with that in their address. RUNS=1: no second try for a page below the bar.
