@@ -1,5 +1,6 @@
 """The page where a reader chooses a language: the directive `choose-language`."""
 
+import json
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from sphinx.util.typing import OptionSpec
 from sphinx.writers.html5 import HTML5Translator
 
 from polyglot_book.contents import overview
-from polyglot_book.ipynb import code_cells, read_notebook
+from polyglot_book.ipynb import read_notebook
 from polyhead_course.theme.glance import glance, live_data
 from sphinx_polyglot.pages import Pages
 from sphinx_polyglot.strings import in_language, translate
@@ -54,7 +55,8 @@ class ChooseLanguage(SphinxDirective):
 def _contents(folder: Path) -> str:
     """Return a sentence with the numbers of chapters, exercises and code cells in a language's folder."""
     chapters = overview(folder)
-    cells = sum(len(code_cells(read_notebook(path, check=False))) for path in folder.glob("*.ipynb"))
+    notebooks = [json.loads(path.read_bytes()) for path in folder.glob("*.ipynb")]
+    cells = sum(cell["cell_type"] == "code" for each in notebooks for cell in each["cells"])
     exercises = sum(len(chapter.exercises) for chapter in chapters.values())
     numbers = {"chapters": len(chapters), "exercises": exercises, "cells": cells}
     return translate(_CONTENTS) % numbers if chapters else ""

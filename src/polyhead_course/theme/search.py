@@ -6,7 +6,6 @@ nothing. `static/ranking.js` splits texts and queries in one way, and finds the 
 
 import json
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -55,7 +54,7 @@ class Section:
 
 
 def write_indexes(app: Sphinx) -> None:
-    """Write the index of each language; all pages must have been written."""
+    """Write the index of each language that is older than what it is made from; all pages must be written."""
     site, pages = Path(app.outdir), Pages.from_config(app.config)
     uris: dict[str, list[str]] = {}
     for docname in sorted(app.env.found_docs):
@@ -64,10 +63,15 @@ def write_indexes(app: Sphinx) -> None:
         code = language.code if language else _NO_LANGUAGE
         uris.setdefault(code, []).append(app.builder.get_target_uri(docname))
     folder = site / "search"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.json"):
+        if old.stem not in uris:
+            old.unlink()
+    made_by = [*_HERE.glob("*.py"), *_ASKED.iterdir(), _TERMS, _SEARCH]
     for code, of_code in uris.items():
-        _write_index(site, of_code, folder / f"{code}.json")
+        target, made_from = folder / f"{code}.json", [*made_by, *(site / each for each in of_code)]
+        if not target.exists() or target.stat().st_mtime <= max(each.stat().st_mtime for each in made_from):
+            _write_index(site, of_code, target)
 
 
 def sections(html: str) -> Iterator[Section]:
