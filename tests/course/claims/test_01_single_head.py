@@ -27,6 +27,15 @@ def test_every_start_finds_the_place(page):
         assert weights[-1, 0].item() > 0.99, seed
 
 
+def test_every_start_finds_the_same_product(page):
+    """What a road looks for, by the features of the keys: a place, and no function word and no road."""
+    road = torch.tensor([1.0, 0, 1, 0])
+    for seed in SEEDS:
+        query_weight, key_weight = page["learn"](seed, 200)
+        place, function, other_road, name = (road @ query_weight @ key_weight.mT / 2).tolist()
+        assert place > 2.5 and function < -1.5 and other_road < -1.5 and abs(name) < 0.6, seed
+
+
 @pytest.mark.parametrize("dim", [4, 64, 1024])
 def test_scaled_scores_have_the_same_variance_for_each_size(page, dim):
     for linear, entry in ((False, 1), (True, 1 / 3)):

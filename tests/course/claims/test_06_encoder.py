@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from experiments.cells import run_cells
 
@@ -17,7 +18,7 @@ def page() -> dict[str, Any]:
     return run_cells(
         "06-encoder", "setup", ("texts-code", "print"), "filler-code", "model-code",
         "train-code", ("fill-code", "both"), ("both-ways-code", "before"), ("cls-code", "for"),
-        "layer-code", "stacks", ("solution-ablation-code", "print"),
+        "layer-code", "stacks", ("own-code", "torch"), ("solution-ablation-code", "print"),
     )  # fmt: skip
 
 
@@ -26,6 +27,7 @@ def test_with_both_sides_every_country_is_found_and_the_sentence_is_summed_up(pa
         model = page["train"](seed)
         assert page["cities"](model) == 12, seed
         assert page["unread"](model)[0] >= 7, seed
+        assert page["roads"](model) >= 16, seed
 
 
 def test_from_the_left_nothing_is_found(page):
@@ -59,6 +61,19 @@ def test_the_last_gradient_shrinks_with_depth_under_pre_norm_only(page):
         ratios[kind] = (last[1] / last[0]).item()
     assert 0.2 < ratios["pre_norm"] < 0.4
     assert ratios["post_norm"] > 0.9
+
+
+def test_post_norm_keeps_more_apart_where_matrices_start_as_small_as_berts(page):
+    for seed in SEEDS:
+        assert page["last_spread"](seed, None) < 0.06, seed
+        assert 0.06 < page["last_spread"](seed, 0.02 * 32**0.5) < 0.5, seed
+
+
+@pytest.mark.held_out
+def test_the_readers_own_encoder_knows_that_roads_lead_to_another_city(page):
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        assert page["roads"](page["train"](seed, encoder=page["Stack"](depth=2))) >= 16, seed
 
 
 def test_six_layers_learn_with_residuals_only(page):
