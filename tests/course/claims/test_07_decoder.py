@@ -37,9 +37,10 @@ def test_with_the_mask_a_hundred_steps_teach_what_names_look_like(page):
         assert page["familiar"](page["write"](model, 100)) < 0.1, seed
         model, _ = page["train"](page["polyhead"].causal_mask, seed, 100)
         assert page["familiar"](page["write"](model, 100)) > 0.6, seed
-        at_once, one_by_one = perplexities(page, model)
-        assert at_once == pytest.approx(one_by_one, abs=0.11)
-        assert at_once[0] < 18, seed
+        with torch.no_grad():
+            rows = model(page["fresh"][:, :-1]), page["one_by_one"](model, page["fresh"][:, :-1])
+        torch.testing.assert_close(*rows)
+        assert perplexities(page, model)[0][0] < 18, seed
 
 
 def test_without_the_mask_it_is_too_good_at_once_and_worse_than_guessing_one_by_one(page):
