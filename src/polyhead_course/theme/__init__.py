@@ -98,6 +98,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", reference.configure)
     app.connect("config-inited", configure)
     app.connect("config-inited", internals.remove_thebe)
+    # After Jupyter Book's extensions (500), which come later than this one.
+    app.connect("config-inited", internals.number_no_figures, priority=900)
     app.connect("builder-inited", internals.disable_search_index)
     app.connect("builder-inited", internals.write_letters_in_json)
     app.connect("builder-inited", internals.write_by_chapter)

@@ -85,6 +85,15 @@ def write_by_chapter(app: Sphinx) -> None:
 
 
 # Sphinx event: config-inited
+def number_no_figures(app: Sphinx, config: Config) -> None:
+    """Number no figures: no page shows such numbers, and for them Sphinx reads all pages in each build.
+
+    Not public: `sphinx_jupyterbook_latex` sets `numfig` for every builder, whatever the book's settings say.
+    """
+    config.numfig = False
+
+
+# Sphinx event: config-inited
 def remove_thebe(app: Sphinx, config: Config) -> None:
     """Remove sphinx-thebe, which Jupyter Book always loads and which adds another host's address to pages.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -32,6 +33,8 @@ def test_incremental_builds(tmp_path: Path) -> None:
     style, indexes = sheet.read_text("utf-8"), contents(first, "search/*.json")
     unchanged = build(root)
     assert (unchanged.code, unchanged.read(), unchanged.written()) == (0, set(), set())
+    environment = next((root / "_build").rglob("environment.pickle"))
+    assert not pickle.loads(environment.read_bytes()).config.numfig  # which would read all pages each time
 
     # A sentence: of a page, and of a docstring.
     edit(korean, "이름을 적습니다.", "이름을 씁니다.")
