@@ -234,13 +234,14 @@ def test_the_slowest_step_is_quick_on_a_slow_machine(window: Browser, address: s
             return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
 
         steps, loops = [], []
-        for head in range(1, 9):
+        for head in (*range(1, 9), *range(1, 8)):  # no two of these steps have the same heads
             before = ticks()
             seen.page.evaluate(switch, head)
             between = ticks()
             seen.page.evaluate(loop)
             steps.append(1000 * (between - before))
             loops.append(1000 * (ticks() - between))
-        # Six times slower, within 100 ms; a fifth more for what else this machine does. The loop takes 28 ms
-        # on the machine for which this was set; one that is slower itself needs to be slowed down less.
-        assert 6 * min(steps) / max(1, min(loops) / 28) < 120, (steps, loops)
+        # Six times slower, within 100 ms on the machine for which this was set, where the loop takes 28 ms; one
+        # that is slower itself needs to be slowed down less. Others lay out up to half as slowly again, as
+        # measured by the same loop; what takes twice as long as it did is red everywhere.
+        assert 6 * min(steps) / max(1, min(loops) / 28) < 150, (steps, loops)

@@ -101,7 +101,8 @@ export const render = ({ model, el }) => {
     sights.forEach((each, head) => press(each, head === now.head));
     switches.flat().forEach((each, head) => press(each, !now.off.includes(head)));
   };
-  // Cells stay where only their numbers change: to lay out new ones takes as long as to translate.
+  // Cells stay where only their numbers change, and one whose number stays is left alone: to style and
+  // lay out all of them takes as long as to translate.
   let built = "";
   const build = () => {
     grid.style.setProperty("--live-size", shown.sources.length);
@@ -124,9 +125,10 @@ export const render = ({ model, el }) => {
       name.lang = targets[now.to].code;
       put(name, visible(shown.tokens[row]));
       line.forEach((cell, place) => {
-        const weight = weights[row][place];
-        put(cell, String(Math.round(100 * weight)));
-        cell.style.setProperty("--live-share", `${(75 * weight).toFixed(1)}%`);
+        const percent = String(Math.round(100 * weights[row][place]));
+        if (cell.textContent === percent) return;
+        cell.textContent = percent;
+        cell.style.setProperty("--live-share", `${0.75 * percent}%`);
       });
     });
   };
