@@ -133,6 +133,31 @@ def test_padding_masks_with_one_for_queries_and_heads_or_without(shape):
     )
 
 
+def test_a_mask_named_after_the_padding_may_mark_it_and_be_as_long_as_the_longest():
+    def make_pad_mask(lengths):
+        return torch.arange(lengths.max()) >= lengths[:, None]
+
+    def lengths_to_padding_mask(lengths, max_len):
+        return torch.arange(max_len) >= lengths[:, None]
+
+    def sequence_mask(lengths):
+        return ~make_pad_mask(lengths)
+
+    def unnamed(lengths, length):
+        return ~(torch.arange(length) < lengths[:, None])
+
+    for marks in (make_pad_mask, lengths_to_padding_mask):
+        assert clinic.diagnose(marks) and clinic.diagnose(marks).names == ("mask_hides",)
+        assert clinic.diagnose(marks, mask="keeps").names == ("padding_inverted",)
+    assert clinic.diagnose(sequence_mask) and clinic.diagnose(sequence_mask).names == ()
+    assert clinic.diagnose(unnamed).names == ("padding_inverted",)
+
+    def pad_mask(lengths):
+        return make_pad_mask(lengths).flip(-1)
+
+    assert "padding_wrong_side" in clinic.diagnose(pad_mask).names
+
+
 def test_documents_with_a_batch_or_without():
     def right(ids):
         return (ids[..., :, None] == ids[..., None, :]) & polyhead.causal_mask(ids.shape[-1])

@@ -241,7 +241,7 @@ def test_the_slowest_step_is_quick_on_a_slow_machine(window: Browser, address: s
             seen.page.evaluate(loop)
             steps.append(1000 * (between - before))
             loops.append(1000 * (ticks() - between))
-        # Six times slower, within 100 ms on the machine for which this was set, where the loop takes 28 ms; one
-        # that is slower itself needs to be slowed down less. Others lay out up to half as slowly again, as
-        # measured by the same loop; what takes twice as long as it did is red everywhere.
+        # Six times slower, within 100 ms on the machine for which this was set, where the loop takes 28 ms;
+        # one that is slower itself needs to be slowed down less. Others take up to half as long again for
+        # layout, measured by the same loop; what takes twice as long as it did is red everywhere.
         assert 6 * min(steps) / max(1, min(loops) / 28) < 150, (steps, loops)

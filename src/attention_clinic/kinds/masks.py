@@ -13,6 +13,7 @@ from attention_clinic.cases import Case, choices
 from polyhead.masks import padding_mask
 
 OF_IDS_AND_PADDING = {**ROLES["token_ids"], **ROLES["padding_id"]}
+OF_LENGTHS = {"lengths": ROLES["padding_mask"]["lengths"]}
 
 
 def _case(
@@ -91,6 +92,12 @@ def padding(lengths: tuple[int, ...], length: int, shape: Shape = lambda mask: m
     return _case(inputs, right, wrong, "padding_inverted").seen_as(inputs, shape)
 
 
+def padding_of_lengths(lengths: tuple[int, ...], _: int, shape: Shape) -> Case:
+    """The same, as long as the longest sequence."""
+    case = padding(lengths, max(lengths), shape)
+    return replace(case, inputs={"lengths": case.inputs["lengths"]})
+
+
 def padding_of_ids(
     lengths: tuple[int, ...], length: int, shape: Shape, padding_id: int | None = None
 ) -> Case:
@@ -119,6 +126,7 @@ def documents(document_ids: tuple[int, ...], batch: bool = False) -> Case:
 # for each query; of documents (length, length), (batch, length, length).
 _OF_PADDING: list[Shape] = [lambda m: m, lambda m: m[:, None].expand(-1, m.shape[1], -1)]
 PADDING_FORMS = [partial(padding, shape=shape) for shape in _OF_PADDING]
+PADDING_OF_LENGTHS = [partial(padding_of_lengths, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS = [partial(padding_of_ids, shape=shape) for shape in _OF_PADDING]
 PADDING_OF_IDS_AND_ID: list[Callable[..., Case]] = [partial(each, padding_id=9) for each in PADDING_OF_IDS]
 CAUSAL_OF_IDS: list[Callable[..., Case]] = [causal_of_ids, partial(causal_of_ids, batch=True)]

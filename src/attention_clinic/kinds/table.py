@@ -6,6 +6,7 @@ of the course (its clinic.yml), and a row in findings.toml if it is a doubt or a
 enough, the module has a function that yields findings.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -74,7 +75,9 @@ def _by_cases(*forms: RolesAndBuilders, sizes: Rows, evidence: Rows, **options: 
                 subject, roles, build = other, other_roles, other_build
                 break
         nobody_said = trial.meant.mask in (None, "additive")
-        is_free = nobody_said and roles is not first_roles
+        # A mask that is named after the padding may mark the padding.
+        marks_padding = re.search("pad(ding)?_?mask", getattr(trial.candidate, "__name__", "").lower())
+        is_free = nobody_said and (roles is not first_roles or bool(marks_padding))
 
         def case_of(*row: Any, **options: int) -> Case:
             case = build(*row, **options)
@@ -120,9 +123,10 @@ KINDS: dict[str, Kind] = {
     "window_mask": _by_cases((ROLES["window_mask"], [masks.window]),
                              sizes=[(9, 4), (11, 3)], evidence=[(2, 1), (3, 2), (5, 3)]),
     "padding_mask": _by_cases((ROLES["padding_mask"], masks.PADDING_FORMS),
+                              (masks.OF_LENGTHS, masks.PADDING_OF_LENGTHS),
                               (masks.OF_IDS_AND_PADDING, masks.PADDING_OF_IDS_AND_ID),
                               (ROLES["token_ids"], masks.PADDING_OF_IDS),
-                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4)]),
+                              sizes=[((4, 1, 5), 7)], evidence=[((1,), 3), ((2,), 4), ((1, 2), 2)]),
     "document_mask": _by_cases((ROLES["document_mask"], masks.DOCUMENT_FORMS),
                                sizes=[((0, 0, 0, 1, 1, 2, 2),)], evidence=[((0, 0, 1),), ((0, 0, 1, 1),)]),
     "transpose_qkv": _by_cases((ROLES["transpose_qkv"], [functions.split]), **_SPLIT_SIZES),
