@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from typing import Any
 
 import pytest
@@ -66,6 +67,23 @@ def test_alibi_stays_where_it_is_and_two_layers_lift_it(seeds):
         assert max(runs(method, 2, seeds)[75]) < GUESSING + 0.05
 
 
+def test_a_second_layer_makes_rotary_positions_fail_earlier(seeds):
+    one, two = runs("rotary", 1, seeds)[25], runs("rotary", 2, seeds)[25]
+    assert statistics.median(one) > 0.995
+    assert statistics.median(two) < 0.9
+    assert max(two) < min(one) + 0.005
+
+
+def test_an_answer_ten_letters_back_reverses_the_ranking(double, seeds):
+    far = run_cells("05-positions", "setup", ("far-code", "for method in"))["far"]
+    rotary, alibi = (torch.stack([far(method, seed) for seed in seeds]) for method in ("rotary", "ALiBi"))
+    for a, b in ((10, 20), (20, 73)):
+        assert rotary[:, a - 10 : b - 10].mean(dim=1).min() > 0.945
+        assert alibi[:, a - 10 : b - 10].mean(dim=1).max() < 0.2
+    assert 0.45 < rotary[:, 63:].mean(dim=1).min() <= rotary[:, 63:].mean(dim=1).max() < 0.75
+    assert rotary[:, 62].mean() - rotary[:, 63].mean() > 0.25
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_the_stored_table_is_that_of_the_training(method):
     found = accuracy(train(method, seed=103), TRAINED if method == "learned" else 4 * TRAINED)
@@ -92,7 +110,7 @@ def test_without_positions_the_first_token_can_only_be_guessed(double, seeds):
 def test_what_holds_for_each_draw(double, seed):
     """Shuffled tokens, projected waves, two layouts: chapter 5 draws each with one seed."""
     torch.manual_seed(seed)
-    waves = page("setup", "sinusoidal-hand-code")["waves"](140, 64)
+    waves = page("setup", "waves-figure")["waves"](140, 64)
     M = torch.randn(64, 64) @ torch.randn(64, 64).T / 64
     plain, projected = zip(
         *[(waves[t] @ waves[t - 2], waves[t] @ M @ waves[t - 2]) for t in (30, 60, 100)], strict=True

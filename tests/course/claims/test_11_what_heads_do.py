@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from statistics import mean
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from polyhead.heads import ablate, all_heads
+from experiments.cells import run_cells
+from polyhead.heads import Head, ablate, all_heads, head_outputs
 from polyhead_course.models.head_experiments import trials
-from polyhead_course.models.induction import accuracy, attention_only, load_copier, texts, train
+from polyhead_course.models.induction import (
+    LETTERS,
+    accuracy,
+    attention_only,
+    load_copier,
+    texts,
+    train,
+)
 from tests.course.claims.stored import seed_measures
 
 
@@ -28,6 +38,21 @@ def test_the_first_head_looks_back_and_the_second_after_the_copy(seeds):
         assert min(each["previous"], each["induction"]) > 0.9
         assert min(each["match"], each["copy"]) > 0.9  # QK and OV, the share of letters on the diagonal
         assert each["two later"] > 0.9 and each["patched"] < 0.2
+
+
+def test_a_head_finds_its_token_by_the_mark_that_the_first_one_left(seeds, capsys):
+    for seed in seeds[:3]:
+        torch.manual_seed(seed)
+        copier = attention_only(2, 1)
+        train(copier, seed=seed)
+        given = {
+            "induction": SimpleNamespace(load_copier=copier.eval, texts=texts, LETTERS=LETTERS),
+            "math": math, "torch": torch, "Head": Head, "head_outputs": head_outputs,
+        }  # fmt: skip
+        run_cells("11-what-heads-do", "circuits-code", "circuits-terms", names=given)
+        lines = capsys.readouterr().out.splitlines()[-4:]
+        plain, composed, *others = (float(line.split()[-1]) for line in lines)
+        assert 15 < composed < 35 and plain + sum(others) < 1.5
 
 
 def test_dropout_makes_heads_that_can_be_spared(seeds):

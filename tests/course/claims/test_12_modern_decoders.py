@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+import torch.nn.functional as F
 
 from experiments.cells import run_cells
 from polyhead_course.figures import live
@@ -60,3 +62,32 @@ def test_the_figure_has_the_cache_that_the_library_fills(chapter: dict[str, Any]
     figure = live.cache({"Qwen3 0.6B": [28, 16, 8, 128]})
     layers, heads, kv_heads, head_dim = figure.data["models"]["Qwen3 0.6B"]
     assert (cached.num_bytes, heads) == (2 * layers * kv_heads * head_dim * 2, 16)
+
+
+def test_a_full_state_forgets_everywhere_and_the_delta_rule_what_is_old(seeds: range) -> None:
+    read_state = run_cells("12-modern-decoders", "setup", ("linear-code", "torch.manual_seed"))["read_state"]
+    for seed in seeds:
+        torch.manual_seed(seed)
+        k, v = F.normalize(torch.randn(2, 256, 32), dim=2)
+        found = {}
+        for delta in (False, True):
+            nearest = torch.cdist(k @ read_state(k, k, v, delta=delta)[1], v).argmin(dim=1)
+            found[delta] = nearest == torch.arange(256)
+        assert max(each.double().mean() for each in found.values()) < 0.25, seed
+        assert found[True][-16:].sum() >= 13 and found[False][-16:].sum() <= 5, seed
+
+
+def test_a_falling_bias_spreads_the_tokens_over_the_experts(seeds: range) -> None:
+    mixture = run_cells("12-modern-decoders", "setup", ("experts-code", "four ="))["mixture"]
+    first, last = [], []
+    for seed in seeds:
+        torch.manual_seed(seed)
+        x, router, bias = torch.randn(1000, 24) + torch.randn(24), torch.randn(24, 4), torch.zeros(4)
+        loads = []
+        for _ in range(201):
+            loads.append(mixture(x, router, [torch.zeros_like] * 4, bias)[1])
+            bias = bias - 0.05 * (loads[-1] - 500).sign()
+        first.append(loads[0].max().item())
+        last.append(loads[-1].max().item())
+    assert min(first) > 600
+    assert sorted(last)[-2] <= 515 and max(last) <= 600  # one of twenty draws needs more steps
