@@ -211,7 +211,7 @@ def test_what_the_page_shows_is_what_the_model_computes(
         assert each["rows"] == [word.replace(" ", "␣") for word in words]
         percent = torch.tensor([[float(cell) for cell in row] for row in each["weights"]])
         assert (percent - 100 * weights).abs().max() < 0.5001
-        torch.testing.assert_close(torch.tensor(each["shares"]), 75 * weights, atol=0.06, rtol=0)
+        torch.testing.assert_close(torch.tensor(each["shares"]), 0.75 * percent, atol=0.01, rtol=0)
         row = state["cell"] % len(words)
         assert numbers(each["now"])[-1] == pytest.approx(weights[row, 0].item(), abs=1e-4)
         assert each["sources"][0] in each["now"]

@@ -71,6 +71,9 @@ NAMES |= {
     *("violin", "viola", "Paris has a Church Road", "church", "paris"),
     *("it", "tired", "wide", "… too wide", "street", "animal"),
     "The animal did not cross the street because it was too tired",
+    *("book", "Near the city the river was old, and it was small."),
+    "The city had a river, and it was small",
+    *("Attention is not Explanation", "Attention is not not Explanation", "sacreBLEU"),  # papers, a program
 }
 # Parts of models, and models, of chapters 12 and 13.
 NAMES |= {
